@@ -15,12 +15,8 @@ export function createListeners<Events extends object>({ admit, rejected }: List
   type Listener = { readonly event: keyof Events; readonly call: (payload: never) => unknown }
   let all: readonly Listener[] = []
 
-  async function run(call: () => unknown): Promise<void> {
-    try {
-      await call()
-    } catch (error) {
-      if (!rejected?.(error)) throw error
-    }
+  function refused(error: unknown): void {
+    if (!rejected?.(error)) throw error
   }
 
   return {
@@ -35,16 +31,17 @@ export function createListeners<Events extends object>({ admit, rejected }: List
     emit<E extends keyof Events>(event: E, payload: Events[E]): void {
       for (const listener of all) {
         if (listener.event !== event || !all.includes(listener)) continue
-        let returned: unknown
         try {
-          returned = (listener.call as (payload: Events[E]) => unknown)(payload)
+          const returned = (listener.call as (payload: Events[E]) => unknown)(payload) as
+            | Partial<Promise<void>>
+            | undefined
+          // A listener of `error` that fails would otherwise hear of itself for ever.
+          if (event !== 'error') void returned?.then?.(undefined, refused)
         } catch (error) {
           queueMicrotask(() => {
             throw error
           })
         }
-        // A listener of `error` that fails would otherwise hear of itself for ever.
-        if (event !== 'error' && returned instanceof Object && 'then' in returned) void run(() => returned)
       }
     },
     has: (event: keyof Events): boolean => all.some((it) => it.event === event),

@@ -24,10 +24,43 @@ describe('the held token', () => {
     expect(reasons).toEqual(['first', 'expiring'])
   })
 
-  test('one that lasts less than that serves the one attempt it was asked for', async () => {
-    const { tokens } = setUp((fake, n) => tokenFor(fake, 30_000, `t${n}`))
+  test('a short one is used again until a fifth of its life is left: no reconnect and no ICE restart asks for another', async () => {
+    const { fake, reasons, tokens } = setUp((fake, n) => tokenFor(fake, 30_000, `t${n}`))
+    await tokens.current()
+    await fake.pass(23_999)
     expect((await tokens.current()).token).toBe('t1')
+    await fake.pass(1)
     expect((await tokens.current()).token).toBe('t2')
+    expect(reasons).toEqual(['first', 'expiring'])
+  })
+
+  test('whose expires_at is in the past is used, and another is asked for no more often than the pauses allow', async () => {
+    const { fake, reasons, tokens } = setUp((fake, n) => tokenFor(fake, -3_600_000, `t${n}`))
+    expect((await tokens.current()).token).toBe('t1')
+    expect((await tokens.current()).token).toBe('t1')
+    const at: number[] = []
+    for (let ms = 0; ms < 120_000; ms += 100) {
+      const asked = reasons.length
+      void tokens.current()
+      void tokens.renewed()
+      await fake.pass(100)
+      if (reasons.length > asked) at.push(ms + 100)
+    }
+    expect(at).toEqual([500, 1500, 3500, 7500, 15_500, 30_500, 45_500, 60_500, 75_500, 90_500, 105_500])
+  })
+
+  test('the clock of the backend is better than that of the device, that of the service is the best', async () => {
+    const { fake, tokens } = setUp((fake) => {
+      const headers = { Date: new Date(start + 60_000).toUTCString() }
+      return Response.json(tokenFor(fake, 3_600_000), { headers })
+    })
+    fake.clockJump = 7_200_000
+    await tokens.current()
+    expect(tokens.msLeft(tokens.held()!)).toBe(3_540_000)
+    tokens.setServerTime(new Date(start).toISOString())
+    tokens.refused()
+    await tokens.current()
+    expect(tokens.msLeft(tokens.held()!)).toBe(3_600_000)
   })
 
   test('who asks at the same time asks once', async () => {
@@ -85,6 +118,36 @@ describe('getToken', () => {
     await fake.pass(5_000)
     expect(await failed).toMatchObject({ code: 'TOKEN_FAILED', retryable: true })
     expect(fake.timers).toBe(0)
+  })
+
+  test('that is late is not called a second time while it is on its way; what it gives is used', async () => {
+    const gifts = [Promise.withResolvers<SessionToken>(), Promise.withResolvers<SessionToken>()]
+    const { fake, reasons, tokens } = setUp((_, n) => gifts[n - 1]!.promise)
+    const first = failure(tokens.current())
+    await fake.pass(5_000)
+    expect((await first).code).toBe('TOKEN_FAILED')
+    const second = tokens.current()
+    await fake.pass(9_999)
+    expect(reasons).toEqual(['first'])
+    gifts[0]!.resolve(tokenFor(fake, 3_600_000, 'late'))
+    expect((await second).token).toBe('late')
+    expect([reasons, fake.timers]).toEqual([['first'], 0])
+  })
+
+  test('that seems to answer never is called again after three times as long; an answer of the first is then too late', async () => {
+    const gifts = [Promise.withResolvers<SessionToken>(), Promise.withResolvers<SessionToken>()]
+    const { fake, reasons, tokens } = setUp((_, n) => gifts[n - 1]!.promise)
+    const first = failure(tokens.current())
+    await fake.pass(5_000)
+    await first
+    const second = tokens.current()
+    await fake.pass(10_000)
+    expect(reasons).toEqual(['first', 'first'])
+    gifts[1]!.resolve(tokenFor(fake, 3_600_000, 'second'))
+    await second
+    gifts[0]!.resolve(tokenFor(fake, 3_600_000, 'first'))
+    await turn()
+    expect(tokens.held()?.token).toBe('second')
   })
 
   test('that answers leaves no timer behind; its own words about a retry are kept', async () => {

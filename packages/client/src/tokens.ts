@@ -3,45 +3,95 @@ import { RingwireError } from './error.ts'
 import type { CallClientOptions, SessionToken, TokenReason, TokenResponse } from './types.ts'
 import { isObject, parseJson } from './wire.ts'
 
-/** A token with this much left is used again: nobody asks the backend for each reconnect. */
+/** A token with this much left, or a fifth of its life, is used again: nobody asks the backend for each reconnect. */
 const reserveMs = 60_000
+/** A `getToken` that is late is waited for so many times as long before it is called again: two at once help nobody. */
+const latePatience = 2
 
-/** Holds one token, and asks the application for the next one when it has to. */
+/**
+ * Holds one token, and asks the application for the next one when it has to. Every token is asked for here: one at a time, and
+ * after a token that came not before the pause of a reconnect is over, whatever its `expires_at` says.
+ */
 export function createTokens(
   env: Environment,
-  { getToken, url }: CallClientOptions,
+  { getToken, url, reconnectBaseMs = 500, reconnectMaxMs = 15_000 }: CallClientOptions,
   timeoutMs: number,
   onToken: (token: SessionToken) => void,
 ) {
   let last: SessionToken | undefined
   let held: SessionToken | undefined
   let asking: Promise<SessionToken> | undefined
+  /** What `getToken` gave, also when nobody waits for it any more. */
+  let given: Promise<SessionToken> | undefined
   let reason: TokenReason = 'first'
   /** The service's clock minus this one. */
   let clockOffset = 0
+  let isClockKnown = false
+  /** How long the held token lasts in all. */
+  let lifeMs = 0
+  let takenAt = 0
+  /** Until the next one may be asked for. */
+  let pauseMs = 0
 
   function msLeft(token: SessionToken): number {
     return Date.parse(token.expires_at) - env.now() - clockOffset
   }
 
-  function fetchToken(): Promise<SessionToken> {
-    const given = new Promise<SessionToken>((resolve, reject) => {
-      const late = env.after(timeoutMs, () => reject(tokenError(`getToken gave nothing in ${timeoutMs} ms.`)))
-      // An application's function may also throw at once.
-      Promise.resolve()
-        .then(() => getToken(reason))
-        .catch(failed)
-        .then((answer) => read(answer, url === undefined))
-        .then(resolve, reject)
-        .finally(late)
+  function msOfPause(): number {
+    return Math.min(pauseMs, takenAt + pauseMs - env.now())
+  }
+
+  function tellClock(time: number): void {
+    if (Number.isNaN(time)) return
+    clockOffset = time - env.now()
+    if (held) lifeMs = msLeft(held)
+  }
+
+  function take(token: SessionToken): SessionToken {
+    // One that is asked for soon after the one before doubles the pause, up to the longest.
+    const isSoon = env.now() < takenAt + 2 * pauseMs
+    pauseMs = isSoon ? Math.min(reconnectMaxMs, 2 * pauseMs) : reconnectBaseMs
+    takenAt = env.now()
+    held = token
+    last = token
+    lifeMs = msLeft(token)
+    reason = 'expiring'
+    onToken(token)
+    return token
+  }
+
+  function hearDate(date: string | null | undefined): void {
+    // The backend's clock is a better guess than the device's, until the service tells its own.
+    if (date && !isClockKnown) tellClock(Date.parse(date))
+  }
+
+  function start(): Promise<SessionToken> {
+    // An application's function may also throw at once.
+    const mine: Promise<SessionToken> = Promise.resolve()
+      .then(() => getToken(reason))
+      .catch(failed)
+      .then((answer) => read(answer, url === undefined, hearDate))
+      .then((token) => (given === mine ? take(token) : token))
+      .finally(() => {
+        if (given === mine) given = undefined
+      })
+    given = mine
+    return mine
+  }
+
+  function within(ms: number, promise: Promise<SessionToken>): Promise<SessionToken> {
+    return new Promise((resolve, reject) => {
+      const late = env.after(ms, () => reject(tokenError(`getToken gave nothing in ${timeoutMs} ms.`)))
+      promise.then(resolve, reject).finally(late)
     })
-    return given.then((token) => {
-      held = token
-      last = token
-      reason = 'expiring'
-      onToken(token)
-      return token
-    })
+  }
+
+  async function fetchToken(): Promise<SessionToken> {
+    const pause = held ? msOfPause() : 0
+    if (pause > 0) await new Promise<void>((resolve) => env.after(pause, resolve))
+    // It was given up, and may still come.
+    const late = given && (await within(latePatience * timeoutMs, given).catch(() => undefined))
+    return late ?? within(timeoutMs, start())
   }
 
   function ask(): Promise<SessionToken> {
@@ -52,9 +102,10 @@ export function createTokens(
   }
 
   return {
-    /** The held one while it lasts, else a new one. */
+    /** The held one while it lasts, else a new one. One that came a moment ago is the best that there is. */
     current(): Promise<SessionToken> {
-      return held && msLeft(held) > reserveMs ? Promise.resolve(held) : ask()
+      const isGood = held && (msLeft(held) > Math.min(reserveMs, lifeMs / 5) || msOfPause() > 0)
+      return held && isGood ? Promise.resolve(held) : ask()
     },
     /** A new one in any case. */
     renewed: ask,
@@ -69,7 +120,8 @@ export function createTokens(
     },
     setServerTime(iso: string): void {
       const time = Date.parse(iso)
-      if (!Number.isNaN(time)) clockOffset = time - env.now()
+      isClockKnown ||= !Number.isNaN(time)
+      tellClock(time)
     },
     /** What the service's clock says, as this device's clock would say it. */
     localTime: (time: string | number): number => +new Date(time) - clockOffset,
@@ -84,8 +136,13 @@ export function tokenError(message: string, details: object = {}): RingwireError
 }
 
 /** What the application gave: the token, or the response of its backend that holds it. */
-async function read(answer: SessionToken | TokenResponse, needsUrl: boolean): Promise<SessionToken> {
+async function read(
+  answer: SessionToken | TokenResponse,
+  needsUrl: boolean,
+  hearDate: (date: string | null | undefined) => void,
+): Promise<SessionToken> {
   const response = isObject(answer) && 'text' in answer ? (answer as unknown as TokenResponse) : undefined
+  hearDate(response?.headers?.get('Date'))
   const text = response && (await response.text().catch(failed))
   const token = (text === undefined ? answer : parseJson(text)) as SessionToken
   const isToken = isObject(token) && typeof token.token === 'string' && !Number.isNaN(Date.parse(token.expires_at))

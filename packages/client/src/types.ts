@@ -29,6 +29,8 @@ export interface SessionToken {
 export interface TokenResponse {
   readonly ok: boolean
   readonly status: number
+  /** Its `Date` tells the time, where the page may read it, until the service has told its own. */
+  readonly headers?: { get(name: string): string | null }
   text(): Promise<string>
 }
 
@@ -444,7 +446,8 @@ export interface SessionStorage {
 export interface CallClientOptions {
   /**
    * Asks the application's backend for a session token: gives it, or the backend's response as it came. Called again when
-   * the held one has 60 s left or less, or was refused. Whatever fails is tried again after a growing pause, but for an
+   * the held one has 60 s left or less, or a fifth of its life, or was refused; never while an earlier call is on its way, but
+   * for one that takes three times `connectTimeoutMs`. Whatever fails is tried again after a growing pause, but for an
    * error whose `retryable` is false: the client is closed then.
    */
   readonly getToken: (reason: TokenReason) => Promise<SessionToken | TokenResponse>

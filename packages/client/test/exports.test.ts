@@ -27,7 +27,9 @@ test('the client comes with its error class and codes, and without what tests ta
   const client = await import('../src/ringwire.ts')
   expect(Object.keys(client).sort()).toEqual(['RingwireError', 'clientErrorCodes', 'createCallClient', 'ownReasons'])
   const media = await import('../src/media/call-media.ts')
-  expect(Object.keys(media).sort()).toEqual(['MediaError', 'createCallMedia', 'mediaErrorCodes'])
+  expect(Object.keys(media).sort()).toEqual(['MediaError', 'createCallMedia'])
+  const codes = await import('../src/media/types.ts')
+  expect(Object.keys(codes).sort()).toEqual(['MediaError', 'mediaErrorCodes'])
 })
 
 test('hooks are for the browser’s part of a React application', async () => {

@@ -34,7 +34,7 @@ async function give(userId: string, role: string, isBrief: boolean): Promise<Res
   return Response.json(isBrief ? soon(given) : given)
 }
 
-/** A token that the client does not use again: each connection asks for another one. */
+/** A token that lasts for 50 s, so that a device which slept for 45 s needs another one. */
 function soon<T>(given: T): T & { expires_at: string } {
   return { ...given, expires_at: new Date(Date.now() + 50_000).toISOString() }
 }
@@ -44,10 +44,14 @@ const down = () => new Response('Down', { status: 503 })
 function add(role: Person['role'], { isBrief = false, ...options }: PersonOptions & { isBrief?: boolean } = {}) {
   const userId = someone(role)
   const getToken = () => fetch(`${backend.url}${role}/${userId}/${isBrief ? 'brief' : ''}`)
-  const it = stage.add(userId, role, { getToken, ...options })
+  let sleptMs = 0
+  const it = stage.add(userId, role, { getToken, now: () => Date.now() + sleptMs, ...options })
   const errors: RingwireErrorShape[] = []
   it.client.on('error', (error) => errors.push(error))
-  return { ...it, errors }
+  const sleep = () => {
+    sleptMs += 45_000
+  }
+  return { ...it, errors, sleep }
 }
 
 describe('a backend', () => {
@@ -83,6 +87,7 @@ describe('a backend', () => {
     await Promise.all([online(caller), online(callee)])
     const calls = await talk(caller, callee)
     answers = [down, down, down]
+    callee.sleep()
     stage.network.cut()
     expect((await backOnline(callee)).recovered).toBe(true)
     expect(callee.errors.map(({ httpStatus }) => httpStatus)).toEqual([503, 503, 503])
@@ -113,6 +118,7 @@ describe('a backend', () => {
     const other = someone('other')
     answers = [async () => Response.json(soon(await stage.service.issue({ user_id: other, role: 'agent' })))]
     const back = backOnline(callee)
+    callee.sleep()
     stage.network.cut()
     expect(await back).toMatchObject({ recovered: true, self: { userId: callee.userId } })
     expect(callee.errors.map(({ message }) => message)).toEqual([`The token is that of agent ${other}.`])

@@ -1,6 +1,6 @@
 import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
 import { createCapture } from './capture.ts'
-import { browserEnvironment, kindsOf, mediaError, watchDevices } from './devices.ts'
+import { assertOpen, browserEnvironment, kindsOf, mediaError, watchDevices } from './devices.ts'
 import { createKeptMutes, pageStorage } from './kept-mutes.ts'
 import { createMediaState } from './media-state.ts'
 import { createNegotiation } from './negotiation.ts'
@@ -29,7 +29,7 @@ export type {
   SlotState,
 } from './types.ts'
 // biome-ignore lint/performance/noBarrelFile: errors are told apart by it
-export { MediaError, mediaErrorCodes } from './types.ts'
+export { MediaError } from './types.ts'
 
 /** While nothing flows yet, so that `connected` is told without delay. */
 const eagerLookMs = 100
@@ -47,8 +47,7 @@ type CallOfMedia = Omit<Call, 'client' | 'claimSignals'> & Partial<Pick<Call, 'c
 const parts = new WeakMap<CallOfMedia, { readonly media: CallMedia; readonly options: CallMediaOptions }>()
 
 function isSame(a: CallMediaOptions, b: CallMediaOptions): boolean {
-  const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof CallMediaOptions>
-  return [...names].every((name) => a[name] === b[name])
+  return (Object.keys({ ...a, ...b }) as (keyof CallMediaOptions)[]).every((name) => a[name] === b[name])
 }
 
 /**
@@ -59,7 +58,7 @@ export function createCallMedia(call: CallOfMedia, options: CallMediaOptions = {
   const part = parts.get(call)
   if (part && part.media.state.name !== 'closed') {
     if (isSame(part.options, options)) return part.media
-    throw new MediaError('ALREADY_EXISTS', 'This call has its media part already, made with other options.')
+    throw new MediaError('ALREADY_EXISTS', 'This call has a media part with other options.')
   }
   const media = createPart(call, options)
   parts.set(call, { media, options })
@@ -85,8 +84,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
 
   const isPolite = () => call.direction === 'incoming'
   const isOnline = () => client === undefined || client.state.name === 'online'
-  const failed = (error: unknown) =>
-    shown.emit('error', error instanceof Error ? error : new MediaError('FAILED', 'Media failed', error))
+  const failed = (error: unknown) => shown.emit('error', error instanceof Error ? error : mediaError(error, 'media'))
 
   /** What is lost on the way is made good by the next restart; only what can never arrive is worth a word. */
   function signal(sending: Promise<void>): void {
@@ -114,10 +112,10 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const capture = createCapture({
     environment,
     muted: kept.load(),
-    async changed(kind, track) {
+    async changed(kind, track, isScreen) {
       for (const old of local.getTracks()) if (old.kind === kind && old !== track) local.removeTrack(old)
       if (track) local.addTrack(track)
-      await senders.place(kind, track)
+      await senders.place(kind, track, isScreen)
     },
     updated,
     failed,
@@ -290,13 +288,9 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     change({ name: 'closed', sharing: false, errors: {}, receiving, quality: 'unknown' })
   }
 
-  function assertOpen(): void {
-    if (shown.isClosed()) throw new MediaError('CLOSED', 'The media of this call is closed')
-  }
-
   /** What the application asks for: its failure is a MediaError. */
   async function ask(what: string, work: () => Promise<void>): Promise<void> {
-    assertOpen()
+    assertOpen(!shown.isClosed())
     await work().catch((error: unknown) => {
       throw mediaError(error, what)
     })
@@ -327,7 +321,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
           proceed()
         }
         // The call may be over already: no device is opened for it.
-        assertOpen()
+        assertOpen(!shown.isClosed())
         await capture.open(media)
       }),
     retryDevices: () => asked('retryDevices', capture.retry),
@@ -344,7 +338,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     resume: () => asked('resume', playbacks.resume),
     setOutput: (element, deviceId) =>
       asked('setOutput', async () => {
-        if (!element.setSinkId) throw new MediaError('NOT_SUPPORTED', 'No setSinkId here')
+        if (!element.setSinkId) throw new MediaError('NOT_SUPPORTED', 'No setSinkId')
         await element.setSinkId(deviceId)
       }),
     restart: () => asked('restart', () => restart(false)),

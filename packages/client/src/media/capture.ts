@@ -1,11 +1,11 @@
-import { isStream, kinds, kindsOf, openDevices, permissionsFor } from './devices.ts'
+import { assertOpen, isStream, isTrack, kinds, kindsOf, openDevices, permissionsFor } from './devices.ts'
+import { type Constraints, createSlot, type Device, hint, release, type Slot, show, withoutDevice } from './slots.ts'
 import {
   type CallMediaOptions,
   type CallMediaState,
   type MediaEnvironment,
   MediaError,
   type MediaKind,
-  type SlotState,
 } from './types.ts'
 
 type Wish = string | MediaTrackConstraints | MediaStreamTrack
@@ -14,208 +14,271 @@ export interface CaptureOptions {
   environment: MediaEnvironment
   /** From the beginning. */
   muted: Readonly<Record<MediaKind, boolean>>
+  /** A camera that is off stays open, so that it is there at once. */
+  keepsCamera?: boolean
   /** What shall be sent of the kind has changed: the camera, the screen, or nothing. */
-  changed(kind: MediaKind, track: MediaStreamTrack | null): Promise<void>
+  changed(kind: MediaKind, track: MediaStreamTrack | null, isScreen: boolean): Promise<void>
   /** `state()` is another one. */
   updated(): void
   failed(error: Error): void
   process: CallMediaOptions['process']
 }
 
-/** What is opened or given, and what is sent of it. */
-interface Device {
-  readonly source: MediaStreamTrack
-  readonly sent: MediaStreamTrack
-}
-
-function isTrack(wish: unknown): wish is MediaStreamTrack {
-  return typeof wish === 'object' && wish !== null && 'readyState' in wish
-}
-
-/** How the encoder shall spend its bits, unless the application has said so. */
-function hint(track: MediaStreamTrack, as: 'motion' | 'detail'): void {
-  if (track.kind === 'video' && track.contentHint === '') track.contentHint = as
+function pick(wish: MediaStreamConstraints, of: readonly MediaKind[]): MediaStreamConstraints {
+  return Object.fromEntries(of.map((kind) => [kind, wish[kind]]))
 }
 
 /** Microphone, camera and screen: who opened them, who is muted, what is sent of each kind, and why nothing is. */
 export function createCapture({ environment, changed, updated, failed, ...options }: CaptureOptions) {
   const { mediaDevices } = environment
-  const devices: Record<MediaKind, Device | null> = { audio: null, video: null }
+  const slots = { audio: createSlot(), video: createSlot(), screen: createSlot() }
   const muted: Record<MediaKind, boolean> = { ...options.muted }
-  const errors: { -readonly [K in keyof CallMediaState['errors']]: CallMediaState['errors'][K] } = {}
-  /** What was last asked for of each kind. */
-  const wishes: { [K in MediaKind]?: MediaTrackConstraints | boolean | undefined } = {}
-  /** Tracks that were opened here and are ours to stop. */
-  const own = new Set<MediaStreamTrack>()
-  let screen: MediaStreamTrack | undefined
   let closed = false
-  let retrying: { readonly kinds: readonly MediaKind[]; readonly done: Promise<void> } | undefined
+
+  const isOff = (kind: MediaKind) => kind === 'video' && muted.video && !options.keepsCamera
+
+  /** The newest wish of the slot; the answer says whether it still is. */
+  function begin(slot: Slot): () => boolean {
+    const turn = ++slot.turn
+    slot.opening = undefined
+    return () => slot.turn === turn && !closed
+  }
 
   function outgoing(kind: MediaKind): MediaStreamTrack | null {
-    if (kind === 'video' && screen) return screen
-    // A camera that is off sends nothing at all. A microphone sends silence, so that the peer's connection is seen alive.
-    return kind === 'video' && muted.video ? null : (devices[kind]?.sent ?? null)
+    if (kind === 'video' && slots.screen.device) return slots.screen.device.sent
+    const { device } = slots[kind]
+    // A microphone of ours that is muted sends silence, so that the peer's connection is seen alive.
+    const isSilent = muted[kind] && (kind === 'video' || !device?.own)
+    return isSilent ? null : (device?.sent ?? null)
   }
 
   async function apply(kind: MediaKind): Promise<void> {
-    const device = devices[kind]
-    if (device) device.source.enabled = device.sent.enabled = !muted[kind]
-    await changed(kind, outgoing(kind))
+    const { device } = slots[kind]
+    if (device?.own) device.source.enabled = device.sent.enabled = !muted[kind]
+    await changed(kind, outgoing(kind), kind === 'video' && slots.screen.device !== null)
     updated()
-  }
-
-  function release(track: MediaStreamTrack | undefined): void {
-    if (track && own.delete(track)) track.stop()
-  }
-
-  function releaseDevice(device: Device | null): void {
-    release(device?.source)
-    release(device?.sent)
-  }
-
-  function keepOwn(tracks: MediaStreamTrack[]): void {
-    for (const track of tracks) own.add(track)
-    if (!closed) return
-    for (const track of tracks) release(track)
-    throw new MediaError('CLOSED', 'The media of this call is closed')
   }
 
   /** Where it fails nothing is sent: a picture without the blur that was asked for is worse than none. */
   async function processed(source: MediaStreamTrack): Promise<MediaStreamTrack> {
-    if (!options.process || !own.has(source)) return source
     try {
-      const sent = await options.process(source)
-      keepOwn([sent])
-      return sent
+      return (await options.process?.(source)) ?? source
     } catch (error) {
-      release(source)
-      throw error instanceof MediaError ? error : new MediaError('FAILED', 'process failed', error)
+      source.stop()
+      throw new MediaError('FAILED', 'process failed', error)
     }
   }
 
-  async function use(kind: MediaKind, source: MediaStreamTrack): Promise<void> {
-    source.enabled = !muted[kind]
-    const device = { source, sent: await processed(source) }
-    const before = devices[kind]
-    hint(device.sent, 'motion')
-    devices[kind] = device
-    delete errors[kind]
+  async function use(kind: MediaKind, source: MediaStreamTrack, isCurrent: () => boolean, wish?: Constraints) {
+    const own = wish !== undefined
+    const slot = slots[kind]
+    if (own && isCurrent()) source.enabled = !muted[kind]
+    const device: Device = { source, sent: own && isCurrent() ? await processed(source) : source, own, wish }
+    if (!isCurrent()) return release(device)
+    const before = slot.device
+    if (own) hint(device.sent, 'motion')
+    Object.assign(slot, { device, wish, code: undefined, opening: undefined })
     source.addEventListener('ended', () => {
-      if (devices[kind] === device && !closed) void recover(kind)
+      if (slot.device === device && !closed) void ended(kind, device)
     })
     await apply(kind)
-    if (before?.source !== source) releaseDevice(before)
+    if (before?.source !== source) release(before)
   }
 
-  async function open(wish: MediaStreamConstraints): Promise<void> {
-    const wanted = kindsOf(wish)
-    if (wanted.length === 0) return
-    for (const kind of wanted) wishes[kind] = wish[kind]
-    const opened = await openDevices(environment, wish)
-    keepOwn(opened.tracks)
-    const uses = opened.tracks.map(async (track) => {
+  /** A phone opens one camera at a time: the old one makes way, and comes back if that does not help. */
+  async function makeWay(kind: MediaKind, wish: Constraints, isCurrent: () => boolean): Promise<boolean> {
+    const { device } = slots[kind]
+    release(device)
+    for (const each of [wish, device?.wish]) {
+      const [track] = (await openDevices(environment, { [kind]: each })).tracks
+      if (!track) continue
+      const isUsed = use(kind, track, isCurrent, each).then(() => true)
+      if (await isUsed.catch(() => false)) return each === wish
+    }
+    if (isCurrent()) {
+      slots[kind].device = null
+      await apply(kind)
+    }
+    return false
+  }
+
+  async function openNow(
+    wish: MediaStreamConstraints,
+    turns: Partial<Record<MediaKind, () => boolean>>,
+  ): Promise<void> {
+    const wanted = kinds.filter((kind) => turns[kind])
+    const isCurrent = (kind: MediaKind) => turns[kind]?.() === true
+    const { tracks, errors } = await openDevices(environment, pick(wish, wanted))
+    const uses = tracks.map(async (track) => {
       const kind = track.kind as MediaKind
-      await use(kind, track).catch((error) => {
-        opened.errors[kind] = error
+      await use(kind, track, () => isCurrent(kind), wish[kind]).catch((error) => {
+        errors[kind] = error
       })
     })
     await Promise.all(uses)
+    let failure: MediaError | undefined
     for (const kind of wanted) {
-      const error = opened.errors[kind]
+      const error = errors[kind]
+      const slot = slots[kind]
+      if (!error || !isCurrent(kind)) continue
+      const mayHelp = error.code === 'IN_USE' && slot.device?.own
+      if (mayHelp && (await makeWay(kind, wish[kind], () => isCurrent(kind)))) continue
+      if (!isCurrent(kind)) continue
+      failure ??= error
+      slot.opening = undefined
       // One that was sent before is sent still.
-      if (error && !devices[kind]) errors[kind] = error.code
+      if (slot.device) slot.wish = slot.device.wish
+      else slot.code = error.code
     }
     updated()
-    const [error] = Object.values(opened.errors)
-    if (error) throw error
+    assertOpen(!closed)
+    if (failure) throw failure
+  }
+
+  /** A camera that is off is not opened: what was asked for is remembered until it is switched on. */
+  function open(wish: MediaStreamConstraints): Promise<void> {
+    const turns: Partial<Record<MediaKind, () => boolean>> = {}
+    for (const kind of kindsOf(wish)) {
+      const isCurrent = begin(slots[kind])
+      slots[kind].wish = wish[kind]
+      if (!isOff(kind)) turns[kind] = isCurrent
+    }
+    const work = kinds.some((kind) => turns[kind]) ? openNow(wish, turns) : Promise.resolve()
+    for (const kind of kinds) if (turns[kind]) slots[kind].opening = work
+    updated()
+    return work
   }
 
   /** The device was unplugged or taken away: any other of its kind is better than none. */
-  async function recover(kind: MediaKind): Promise<void> {
-    const wish = Object.assign({}, wishes[kind], { deviceId: undefined })
-    releaseDevice(devices[kind])
-    devices[kind] = null
-    try {
-      await open({ [kind]: wish })
-    } catch (error) {
-      if (closed) return
-      if (errors[kind] === 'NOT_FOUND') errors[kind] = 'DEVICE_LOST'
-      failed(new MediaError('DEVICE_LOST', `The ${kind} device ended, and no other could be opened`, error))
-      await apply(kind)
-    }
+  async function ended(kind: MediaKind, device: Device): Promise<void> {
+    const slot = slots[kind]
+    slot.device = null
+    let cause: unknown
+    if (device.own) {
+      release(device)
+      try {
+        return await open({ [kind]: Object.assign({}, slot.wish, { deviceId: undefined }) })
+      } catch (error) {
+        cause = error
+        if (slot.code === 'NOT_FOUND') slot.code = 'DEVICE_LOST'
+      }
+    } else Object.assign(slot, { code: 'DEVICE_LOST', wish: undefined })
+    if (closed) return
+    const what = device.own ? 'device ended, and no other could be opened' : 'track that was given ended'
+    failed(new MediaError('DEVICE_LOST', `The ${kind} ${what}`, cause))
+    await apply(kind)
   }
 
   /**
-   * One at a time: the prompt that allows a device also tells that it is allowed. What is asked for already is not asked for
-   * twice; another kind has its turn after that.
+   * What is asked for already is not asked for twice: the prompt that allows a device also tells that it is allowed. A track that
+   * the application gave has no wish: nothing takes its place.
    */
   async function retry(of: readonly MediaKind[]): Promise<void> {
-    const missing = () => of.filter((kind) => errors[kind])
-    const running = retrying
-    if (running && missing().every((kind) => running.kinds.includes(kind))) return running.done
-    const before = running?.done.catch(() => undefined)
-    const mine = {
-      kinds: missing(),
-      done: Promise.resolve(before)
-        .then(() => open(Object.fromEntries(missing().map((kind) => [kind, wishes[kind] ?? true]))))
-        .finally(() => {
-          if (retrying === mine) retrying = undefined
-        }),
-    }
-    retrying = mine
-    return mine.done
+    const missing = of.filter((kind) => slots[kind].code && slots[kind].wish)
+    const running = missing.map((kind) => slots[kind].opening)
+    const rest = missing.filter((_, i) => !running[i])
+    await Promise.all([open(Object.fromEntries(rest.map((kind) => [kind, slots[kind].wish]))), ...running])
+  }
+
+  async function setMuted(kind: MediaKind, mute: boolean): Promise<void> {
+    muted[kind] = mute
+    // At once: the page may be gone before the sender has heard of it.
+    updated()
+    const slot = slots[kind]
+    const { device, wish, opening } = slot
+    const goesOff = isOff(kind) && (!device || device.own)
+    if (goesOff) {
+      // The light goes out; what was chosen is opened again when the camera is switched on.
+      begin(slot)
+      slot.code = undefined
+      slot.device = null
+      const deviceId = device?.source.getSettings?.().deviceId
+      if (device) slot.wish = Object.assign(deviceId ? { deviceId } : {}, device.wish)
+    } else if (kind === 'video' && !mute && !device && wish && !opening) return open({ video: wish })
+    // A preview's track that was switched off there sends nothing until it is enabled.
+    else if (device && !mute) device.source.enabled = true
+    await apply(kind)
+    if (goesOff) release(device)
   }
 
   async function stopScreen(): Promise<void> {
-    const before = screen
-    if (!before) return
-    screen = undefined
-    await apply('video')
-    release(before)
+    const { screen } = slots
+    const { device } = screen
+    begin(screen)
+    screen.device = null
+    if (device) await apply('video')
+    else updated()
+    release(device)
   }
 
   async function captureScreen(wish: DisplayMediaStreamOptions | MediaStreamTrack): Promise<MediaStreamTrack> {
     if (isTrack(wish)) return wish
-    if (!mediaDevices?.getDisplayMedia) throw new MediaError('NOT_SUPPORTED', 'No getDisplayMedia here')
+    if (!mediaDevices?.getDisplayMedia) throw new MediaError('NOT_SUPPORTED', 'No getDisplayMedia')
     const stream = await mediaDevices.getDisplayMedia({ video: true, audio: false, ...wish })
-    const tracks = stream.getTracks()
-    keepOwn(tracks)
     const [track] = stream.getVideoTracks()
     // Only the picture is sent: its sound would be recorded for nobody.
-    for (const other of tracks) if (other !== track) release(other)
-    if (!track) throw new MediaError('NOT_FOUND', 'The screen has no picture')
+    for (const other of stream.getTracks()) if (other !== track) other.stop()
+    if (!track) throw new MediaError('NOT_FOUND', 'No picture')
     return track
   }
 
-  function slot(kind: MediaKind): SlotState {
-    const device = devices[kind]
-    if (device) return { name: 'live', own: own.has(device.source) }
-    const code = errors[kind]
-    return code ? { name: 'lost', code } : { name: 'empty' }
+  async function shareScreen(wish: DisplayMediaStreamOptions | MediaStreamTrack): Promise<void> {
+    const { screen } = slots
+    const own = !isTrack(wish)
+    const isCurrent = begin(screen)
+    screen.opening = captureScreen(wish)
+    updated()
+    const source = await (screen.opening as Promise<MediaStreamTrack>).finally(() => {
+      if (isCurrent()) screen.opening = undefined
+      updated()
+    })
+    const device: Device = { source, sent: source, own, wish: undefined }
+    if (!isCurrent()) {
+      release(device)
+      assertOpen(!closed)
+      return
+    }
+    const before = screen.device
+    screen.device = device
+    // Text shall stay readable when the bandwidth is small.
+    if (own) hint(source, 'detail')
+    source.addEventListener('ended', () => {
+      if (screen.device === device && !closed) void stopScreen()
+    })
+    await apply('video')
+    if (before?.source !== source) release(before)
   }
 
+  const errors = () => Object.fromEntries(kinds.map((kind) => [kind, slots[kind].code]).filter(([, code]) => code))
+
   return {
-    /** Also one that is off. */
-    device: (kind: MediaKind): MediaStreamTrack | null => devices[kind]?.sent ?? null,
+    /** Also one that is off, where it is still open. */
+    device: (kind: MediaKind): MediaStreamTrack | null => slots[kind].device?.sent ?? null,
     state: (): Pick<CallMediaState, 'muted' | 'sharing' | 'errors' | 'slots'> => ({
-      slots: {
-        audio: slot('audio'),
-        video: slot('video'),
-        screen: screen ? { name: 'live', own: own.has(screen) } : { name: 'empty' },
-      },
       muted: { ...muted },
-      sharing: screen !== undefined,
-      errors: { ...errors },
+      sharing: slots.screen.device !== null,
+      errors: errors(),
+      slots: { audio: show(slots.audio), video: show(slots.video), screen: show(slots.screen) },
     }),
     async open(media: MediaStream | MediaStreamConstraints): Promise<void> {
-      if (!isStream(media)) return open(media)
-      for (const kind of kindsOf(media)) {
-        const track = media.getTracks().find((candidate) => candidate.kind === kind)
-        if (!track) continue
-        // One that was switched off in a preview begins so.
-        if (!track.enabled) muted[kind] = true
-        await use(kind, track)
+      if (isStream(media)) {
+        for (const kind of kindsOf(media)) {
+          const track = media.getTracks().find((candidate) => candidate.kind === kind) as MediaStreamTrack
+          // One that was switched off in a preview begins so.
+          if (!track.enabled) muted[kind] = true
+          await use(kind, track, begin(slots[kind]))
+        }
+        return
       }
+      const work: (Promise<unknown> | undefined)[] = []
+      const rest = kindsOf(media).filter((kind) => {
+        const { wish, opening, device } = slots[kind]
+        // The same again, as by a second click on "Accept", opens nothing twice.
+        const isThere = (opening || device?.own) && JSON.stringify(wish) === JSON.stringify(media[kind])
+        if (isThere) work.push(opening)
+        return !isThere
+      })
+      await Promise.all([open(pick(media, rest)), ...work])
     },
     retry: (): Promise<void> => retry(kinds),
     /** Asks again for what is allowed: nobody is prompted who did not ask. */
@@ -224,31 +287,16 @@ export function createCapture({ environment, changed, updated, failed, ...option
       if (!closed) await retry(kinds.filter((_, i) => states[i] === 'granted')).catch(() => undefined)
     },
     switchDevice: (kind: MediaKind, wish: Wish): Promise<void> => {
-      if (isTrack(wish)) return use(kind, wish)
-      return open({ [kind]: typeof wish === 'string' ? { deviceId: { exact: wish } } : wish })
+      if (isTrack(wish)) return use(kind, wish, begin(slots[kind]))
+      const chosen = typeof wish === 'string' ? { deviceId: { exact: wish } } : wish
+      return open({ [kind]: { ...withoutDevice(slots[kind].wish), ...chosen } })
     },
-    async setMuted(kind: MediaKind, mute: boolean): Promise<void> {
-      muted[kind] = mute
-      // At once: the page may be gone before the sender has heard of it.
-      updated()
-      await apply(kind)
-    },
-    async shareScreen(wish: DisplayMediaStreamOptions | MediaStreamTrack): Promise<void> {
-      const track = await captureScreen(wish)
-      const before = screen
-      screen = track
-      // Text shall stay readable when the bandwidth is small.
-      hint(track, 'detail')
-      track.addEventListener('ended', () => {
-        if (screen === track && !closed) void stopScreen()
-      })
-      await apply('video')
-      release(before)
-    },
+    setMuted,
+    shareScreen,
     stopScreen,
     close(): void {
       closed = true
-      for (const track of [...own]) release(track)
+      for (const { device } of Object.values(slots)) release(device)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fingerprintOf, isAnswerTo, originOf, ufragOf, ufragsOf } from './description.ts'
+import { fingerprintOf, isAnswerTo, originOf, ufragOf, ufragsOf, withRole } from './description.ts'
 
 const sdp = [
   'v=0',
@@ -35,4 +35,21 @@ test('an answer belongs to the offer that it names, and to any where it names no
   expect(isAnswerTo({ type: 'answer', sdp, answers: '4611731400430051336 2' }, sdp)).toBe(true)
   expect(isAnswerTo({ type: 'answer', sdp, answers: '4611731400430051336 1' }, sdp)).toBe(false)
   expect(isAnswerTo({ type: 'answer', sdp }, sdp)).toBe(true)
+})
+
+test('a later offer names the role that this side has, a first one leaves it open', () => {
+  const of = (role: string) => ({ sdp: `v=0\r\na=setup:${role}\r\n` }) as RTCSessionDescription
+  const offer = 'v=0\r\na=setup:actpass\r\nm=video\r\na=setup:actpass\r\n'
+  const roles = [
+    [null, null],
+    [of('active'), of('actpass')],
+    [of('passive'), of('actpass')],
+    [of('actpass'), of('active')],
+    [of('actpass'), of('passive')],
+  ] as const
+  const found = roles.map(([currentLocalDescription, currentRemoteDescription]) => {
+    const sent = withRole(offer, { currentLocalDescription, currentRemoteDescription })
+    return [...new Set(sent.match(/(?<=a=setup:)\w+/g))].join()
+  })
+  expect(found).toEqual(['actpass', 'active', 'passive', 'passive', 'active'])
 })

@@ -1,4 +1,4 @@
-// What is read from descriptions and candidates. Nothing is ever changed in them.
+// What is read from descriptions and candidates. Only the role in a later offer is ever changed.
 
 const lines = (sdp: string, prefix: string): string[] =>
   sdp
@@ -43,4 +43,24 @@ export interface NamedAnswer {
 
 export function isAnswerTo(answer: NamedAnswer, offerSdp: string): boolean {
   return answer.answers === undefined || answer.answers === originOf(offerSdp)
+}
+
+const roleIn = (description: RTCSessionDescription | null | undefined) => lines(description?.sdp ?? '', 'a=setup:')[0]
+
+/**
+ * An offer on a connection that has its DTLS names the role that this side has there, as RFC 8842 section 5.2 allows. Asked
+ * again by `actpass`, Firefox answers a restart of ICE with `active` although it is passive, and nobody can take that answer.
+ */
+export function withRole(
+  sdp: string,
+  {
+    currentLocalDescription,
+    currentRemoteDescription,
+  }: Pick<RTCPeerConnection, 'currentLocalDescription' | 'currentRemoteDescription'>,
+): string {
+  const mine = roleIn(currentLocalDescription)
+  const theirs = roleIn(currentRemoteDescription)
+  const isPassive = mine === 'passive' || theirs === 'active'
+  const role = mine === 'active' || theirs === 'passive' ? 'active' : isPassive ? 'passive' : 'actpass'
+  return sdp.replace(/(a=setup:)actpass/g, `$1${role}`)
 }

@@ -20,8 +20,16 @@ export function mediaError(error: unknown, what: string): MediaError {
   return new MediaError(codes[name] ?? 'FAILED', `${what}: ${name}`, error)
 }
 
+export function assertOpen(isOpen: boolean): void {
+  if (!isOpen) throw new MediaError('CLOSED', 'The media of this call is closed')
+}
+
 export function isStream(media: MediaStream | MediaStreamConstraints): media is MediaStream {
   return 'getTracks' in media
+}
+
+export function isTrack(wish: unknown): wish is MediaStreamTrack {
+  return typeof wish === 'object' && wish !== null && 'readyState' in wish
 }
 
 /** The kinds that will be sent, before any device is open. */
@@ -59,7 +67,7 @@ export interface Opened {
 export async function openDevices(environment: MediaEnvironment, wish: MediaStreamConstraints): Promise<Opened> {
   const wanted = kindsOf(wish)
   try {
-    if (!environment.mediaDevices) throw new MediaError('NOT_SUPPORTED', 'No mediaDevices here: a page needs https')
+    if (!environment.mediaDevices) throw new MediaError('NOT_SUPPORTED', 'No mediaDevices: a page needs https')
     return { tracks: (await environment.mediaDevices.getUserMedia(wish)).getTracks(), errors: {} }
   } catch (cause) {
     const error = mediaError(cause, 'getUserMedia')

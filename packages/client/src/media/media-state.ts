@@ -1,5 +1,5 @@
 import { createListeners } from '../listeners.ts'
-import { type CallMediaEvents, type CallMediaState, MediaError } from './types.ts'
+import type { CallMediaEvents, CallMediaState } from './types.ts'
 
 /** The streams stay the same for the whole call. */
 const contentOf = (state: CallMediaState): string => JSON.stringify({ ...state, local: 0, remote: 0 })
@@ -9,20 +9,15 @@ export function createMediaState(local: MediaStream, remote: MediaStream) {
   const listeners = createListeners<CallMediaEvents>({
     rejected(cause) {
       if (!listeners.has('error')) return false
-      listeners.emit(
-        'error',
-        cause instanceof Error ? cause : new MediaError('FAILED', "A listener's promise was rejected", cause),
-      )
+      listeners.emit('error', cause as Error)
       return true
     },
   })
-  const empty = { name: 'empty' } as const
-  const none = { audio: false, video: false }
-  let state: CallMediaState = {
-    ...{ name: 'idle', local, remote, muted: none, sharing: false, errors: {} },
-    ...{ receiving: none, quality: 'unknown', playback: 'playing' },
-    slots: { audio: empty, video: empty, screen: empty },
-  }
+  // What is captured comes at once, by the first change.
+  let state = {
+    ...{ name: 'idle', local, remote, receiving: { audio: false, video: false } },
+    ...{ quality: 'unknown', playback: 'playing' },
+  } as CallMediaState
 
   return {
     on: listeners.on,

@@ -1,5 +1,5 @@
 import { createCandidateQueue } from './candidates.ts'
-import { fingerprintOf, isAnswerTo, type NamedAnswer, originOf } from './description.ts'
+import { fingerprintOf, isAnswerTo, type NamedAnswer, originOf, withRole } from './description.ts'
 
 export interface NegotiationOptions {
   /** A new RTCPeerConnection with the configuration of now. The old one, if any, is closed. */
@@ -93,7 +93,7 @@ export function createNegotiation(options: NegotiationOptions) {
       return
     }
     const { type, sdp } = connection.localDescription ?? {}
-    if (sdp !== undefined && type === 'offer') options.sendOffer({ type, sdp })
+    if (sdp !== undefined && type === 'offer') options.sendOffer({ type, sdp: withRole(sdp, connection) })
     else if (sdp !== undefined && type === 'answer') {
       const answers = originOf(connection.remoteDescription?.sdp ?? '')
       options.sendAnswer({ type, sdp, answers })

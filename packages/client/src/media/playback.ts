@@ -1,45 +1,32 @@
-import { createListeners } from '../listeners.ts'
 import type { Playback, PlaybackState } from './types.ts'
-
-/** What a browser takes for a gesture that allows sound. */
-const gestures = ['click', 'keydown', 'touchend'] as const
 
 export interface PlaybackPort {
   readonly stream: MediaStream
   failed(error: unknown): void
+  /** Its state is another one, or it is detached. */
   changed(): void
   detached(): void
 }
 
 /** One element that plays what the peer sends. */
 function createPlayback(element: HTMLMediaElement, { stream, failed, changed, detached }: PlaybackPort) {
-  const listeners = createListeners<{ state: PlaybackState }>({
-    rejected(cause) {
-      failed(cause)
-      return true
-    },
-  })
+  const listening = new AbortController()
+  const { signal } = listening
   let state: PlaybackState = 'playing'
-  let ended = false
 
   function become(next: PlaybackState): void {
-    if (ended || state === next) return
+    if (signal.aborted || state === next) return
     state = next
-    for (const gesture of gestures) {
-      if (next === 'blocked') element.ownerDocument.addEventListener(gesture, retry, true)
-      else element.ownerDocument.removeEventListener(gesture, retry, true)
-    }
     changed()
-    listeners.emit('state', next)
   }
 
   async function resume(): Promise<void> {
-    if (ended) return
+    if (signal.aborted) return
     try {
       await element.play()
       become('playing')
     } catch (error) {
-      const name = (error as Error | undefined)?.name
+      const { name } = error as Error
       if (name === 'NotAllowedError') become('blocked')
       // What plays was changed in the meantime: the next attempt is on its way.
       else if (name !== 'AbortError') throw error
@@ -51,16 +38,19 @@ function createPlayback(element: HTMLMediaElement, { stream, failed, changed, de
     resume().catch(failed)
   }
 
+  function listen(target: EventTarget, event: string, run: () => void): void {
+    target.addEventListener(event, run, { capture: true, signal })
+  }
+
   element.srcObject = stream
   // The first picture or sound may come long after the element is there.
-  element.addEventListener('loadedmetadata', retry)
-  element.addEventListener('playing', played)
+  listen(element, 'loadedmetadata', retry)
+  // Somebody else may have started it: a control of the element, or a script.
+  listen(element, 'playing', () => become('playing'))
+  // A browser allows sound after a gesture.
+  for (const gesture of ['click', 'keydown'])
+    listen(element.ownerDocument, gesture, () => state === 'blocked' && retry())
   retry()
-
-  /** Somebody else may have started it: a control of the element, or a script. */
-  function played(): void {
-    become('playing')
-  }
 
   return {
     retry,
@@ -68,14 +58,10 @@ function createPlayback(element: HTMLMediaElement, { stream, failed, changed, de
       get state() {
         return state
       },
-      on: listeners.on,
       resume,
       detach(): void {
-        if (ended) return
         become('playing')
-        ended = true
-        element.removeEventListener('loadedmetadata', retry)
-        element.removeEventListener('playing', played)
+        listening.abort()
         if (element.srcObject === stream) element.srcObject = null
         detached()
       },

@@ -71,7 +71,7 @@ export function createPreview({ environment = browserEnvironment(), process }: P
   }
 
   const capture = createCapture({
-    ...{ environment, process, muted: { audio: false, video: false } },
+    ...{ environment, process, muted: { audio: false, video: false }, keepsCamera: true },
     async changed(kind) {
       const device = capture.device(kind)
       const [before] = stream.getTracks().filter((track) => track.kind === kind)

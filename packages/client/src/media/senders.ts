@@ -6,8 +6,9 @@ const maxBitrates = { camera: 1_700_000, screen: 2_500_000 }
 
 type Picture = keyof typeof maxBitrates
 
-function pictureOf(track: MediaStreamTrack | null): Picture {
-  return track !== null && ['detail', 'text'].includes(track.contentHint) ? 'screen' : 'camera'
+function pictureOf(track: MediaStreamTrack | null, isScreen: boolean): Picture {
+  const hint = track?.contentHint || (isScreen ? 'detail' : 'motion')
+  return hint === 'motion' ? 'camera' : 'screen'
 }
 
 /** Faces move on where the bandwidth is small, text stays sharp. */
@@ -38,6 +39,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
   const replacements = new WeakMap<RTCRtpSender, Promise<void>>()
   /** What they are tuned for, or are about to be. */
   const tuned = new WeakMap<RTCRtpSender, Picture>()
+  let isScreen = false
   let connection: RTCPeerConnection | undefined
   /** The picture is on its way on this connection. */
   let flows = false
@@ -60,7 +62,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
   /** Not before the picture flows: an encoder that is set up anew by then sends its first frame late. */
   function tuneVideo(): void {
     const sender = transceiver('video')?.sender
-    const picture = pictureOf(tracks.video)
+    const picture = pictureOf(tracks.video, isScreen)
     if (!flows || !sender || tuned.get(sender) === picture) return
     tuned.set(sender, picture)
     tune(sender, picture).catch(() => {
@@ -123,8 +125,10 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
       flows = true
       tuneVideo()
     },
-    async place(kind: MediaKind, track: MediaStreamTrack | null): Promise<void> {
+    /** `ofScreen`: the picture is one, whether or not its hint says so. */
+    async place(kind: MediaKind, track: MediaStreamTrack | null, ofScreen: boolean): Promise<void> {
       tracks[kind] = track
+      if (kind === 'video') isScreen = ofScreen
       if (track) wanted.add(kind)
       const target = transceiver(kind)
       if (target) await put(target, kind)

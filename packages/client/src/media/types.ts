@@ -53,8 +53,7 @@ export type PlaybackState = 'playing' | 'blocked'
 /** An element that plays what the peer sends. */
 export interface Playback {
   readonly state: PlaybackState
-  on(event: 'state', listener: (state: PlaybackState) => void): Unsubscribe
-  /** Plays, in the click of a button. Any click, key or touch in the page does it as well while it is blocked. */
+  /** Plays, in the click of a button. Any click or key in the page does it as well while it is blocked. */
   resume(): Promise<void>
   /** Takes the stream out of the element. */
   detach(): void

@@ -143,7 +143,6 @@ test('a camera that is denied and allowed later; both taken away in the call, an
     await arrives(page, 'video')
     expect(await errorsOf(page)).toEqual([])
 
-    await page.evaluate(() => window.pair.caller.setMuted('video', true))
     // Chromium ends the tracks of what may no longer be used.
     await context.clearPermissions()
     await page.waitForFunction(() => Object.keys(window.pair.caller.state.errors).length === 2)
@@ -152,6 +151,9 @@ test('a camera that is denied and allowed later; both taken away in the call, an
       video: 'NOT_ALLOWED',
     })
     expect((await errorsOf(page)).length).toBe(2)
+    // Whoever switches off a camera that cannot be had does not want it back.
+    await page.evaluate(() => window.pair.caller.setMuted('video', true))
+    await lacks(page, { audio: 'NOT_ALLOWED' })
     // Connected, and nothing comes.
     await page.waitForFunction(() => window.pair.callee.state.name === 'silent')
     expect(await page.evaluate(() => window.pair.callee.connection?.connectionState)).toBe('connected')

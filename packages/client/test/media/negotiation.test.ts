@@ -393,3 +393,35 @@ test('a connection that nothing comes through is not reported as connected', asy
     })
   })
 }, 240_000)
+
+test('a restart of ICE names the DTLS role that was settled, so that no answer can turn it round', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, until } = window.loopback
+      const pair = createPair('audio')
+      const { caller, callee, wire } = pair
+      await Promise.all([caller.start(), callee.start()])
+      pair.accept()
+      await Promise.all([flowing(caller), flowing(callee)])
+      const rolesOf = (event: string) =>
+        wire.sent.flatMap(({ from, signal }) => {
+          const { payload } = signal
+          const sdp = signal.event === event && 'sdp' in payload ? payload.sdp : ''
+          return sdp ? [`${from} ${/a=setup:(\w+)/.exec(sdp)?.[1]}`] : []
+        })
+      for (const [at, media] of [callee, caller].entries()) {
+        await media.restart()
+        await until(() => rolesOf('answer').length === at + 2)
+        await until(() => [caller, callee].every(({ connection }) => connection?.signalingState === 'stable'))
+      }
+      const result = { offers: rolesOf('offer'), answers: rolesOf('answer'), errors: pair.errors }
+      pair.close()
+      return result
+    })
+    expect(found).toEqual({
+      offers: ['outgoing actpass', 'incoming active', 'outgoing passive'],
+      answers: ['incoming active', 'outgoing passive', 'incoming active'],
+      errors: [],
+    })
+  })
+}, 240_000)

@@ -55,7 +55,8 @@ test('a camera is sent as motion, a screen as detail; each with its bound, once 
     expect(left.length).toBeGreaterThanOrEqual(2)
     expect(Math.min(...left)).toBeGreaterThan(0)
     expect(rest).toEqual({
-      ...{ cameras: [camera, camera], screen, again: screen, back: camera },
+      // A track that was given gets no hint, and is sent as the screen that it stands for.
+      ...{ cameras: [camera, camera], screen: { ...screen, hint: '' }, again: { ...screen, hint: '' }, back: camera },
       ...{ text: { ...screen, hint: 'text' }, errors: [] },
     })
   })
@@ -83,7 +84,7 @@ test('what the application makes of a camera is sent in its place; where that fa
       await Promise.all([flowing(caller), flowing(callee)])
       while ((await totals(callee)).width !== 240) await pause()
       await caller.setMuted('video', true)
-      const off = [...opened, ...made].map(({ enabled }) => enabled)
+      const off = [...opened, ...made].map(({ readyState }) => readyState)
       await caller.setMuted('video', false)
       // Another camera: what came of the one before is stopped with it.
       await caller.switchDevice('video', {})
@@ -106,11 +107,11 @@ test('what the application makes of a camera is sent in its place; where that fa
       return { off, states, code, kept, last, after, without, errors: [...pair.errors, ...other.errors] }
     })
     expect(found).toEqual({
-      off: [false, false],
-      // In the order in which they came: both cameras, then what was made of them.
-      states: ['ended', 'live', 'ended', 'live'],
+      off: ['ended', 'ended'],
+      // In the order in which they came: the cameras, then what was made of them.
+      states: ['ended', 'ended', 'live', 'ended', 'ended', 'live'],
       ...{ code: 'FAILED', kept: undefined, last: 'ended' },
-      after: ['ended', 'ended', 'ended', 'ended', 'ended'],
+      after: ['ended', 'ended', 'ended', 'ended', 'ended', 'ended', 'ended'],
       without: { start: 'FAILED', errors: { video: 'FAILED' }, video: false },
       errors: [],
     })

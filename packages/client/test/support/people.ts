@@ -1,5 +1,6 @@
 import type { Service, TokenWish } from '@ringwire/testkit/service'
-import { createCallClient } from '../../src/client.ts'
+import { createClient } from '../../src/client.ts'
+import { globalEnvironment } from '../../src/environment.ts'
 import type { Call, CallClient, CallClientOptions, CallState, ConnectionState, TokenReason } from '../../src/types.ts'
 
 /** Somebody with a client of the SDK; what it told is kept. */
@@ -16,6 +17,8 @@ export interface Person {
 
 export interface PersonOptions extends Partial<CallClientOptions> {
   readonly wish?: Partial<TokenWish>
+  /** The clock of the device. */
+  readonly now?: () => number
 }
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
@@ -28,17 +31,15 @@ export function person(
   service: Service,
   userId: string,
   role: Person['role'],
-  { wish, ...options }: PersonOptions = {},
+  { wish, now = Date.now, ...options }: PersonOptions = {},
 ): Person {
   const tokens: TokenReason[] = []
-  const client = createCallClient({
-    getToken: (reason) => {
-      tokens.push(reason)
-      return service.issue({ user_id: userId, role, ...wish })
-    },
-    ...quick,
-    ...options,
-  })
+  const getToken = (reason: TokenReason) => {
+    tokens.push(reason)
+    return service.issue({ user_id: userId, role, ...wish })
+  }
+  const environment = Object.defineProperty(globalEnvironment(options.WebSocket), 'now', { value: now })
+  const client = createClient({ getToken, ...quick, ...options }, environment)
   const it = {
     userId,
     role,
