@@ -58,7 +58,7 @@ export function createCallMedia(call: CallOfMedia, options: CallMediaOptions = {
   const part = parts.get(call)
   if (part && part.media.state.name !== 'closed') {
     if (isSame(part.options, options)) return part.media
-    throw new MediaError('ALREADY_EXISTS', 'This call has a media part with other options.')
+    throw new MediaError('ALREADY_EXISTS', 'The call has a media part with other options.')
   }
   const media = createPart(call, options)
   parts.set(call, { media, options })

@@ -67,7 +67,7 @@ export interface Opened {
 export async function openDevices(environment: MediaEnvironment, wish: MediaStreamConstraints): Promise<Opened> {
   const wanted = kindsOf(wish)
   try {
-    if (!environment.mediaDevices) throw new MediaError('NOT_SUPPORTED', 'No mediaDevices: a page needs https')
+    if (!environment.mediaDevices) throw new MediaError('NOT_SUPPORTED', 'No mediaDevices without https')
     return { tracks: (await environment.mediaDevices.getUserMedia(wish)).getTracks(), errors: {} }
   } catch (cause) {
     const error = mediaError(cause, 'getUserMedia')
