@@ -11,7 +11,7 @@ export function Note({ desk }: { desk: Desk }) {
   const isLost = call !== undefined && state.name !== 'online' && state.name !== 'closed'
   return (
     <p className="note" role="status" data-testid="note">
-      {said || (isLost ? 'The service cannot be reached. Your call goes on …' : '')}
+      {said || (isLost ? 'The service cannot be reached. Your call goes on.' : '')}
     </p>
   )
 }
