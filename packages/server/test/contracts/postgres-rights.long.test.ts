@@ -209,4 +209,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(66))
+test('every right was taken away once', () => expect(rights.length).toBe(71))
