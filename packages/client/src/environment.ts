@@ -18,7 +18,7 @@ export interface Environment {
 
 /** How this page came to be, for what the one before it left in the storage. */
 export type Visit =
-  /** The same tab was loaded again, a moment ago. */
+  /** The same tab was loaded again, or followed a link within its origin, a moment ago. */
   | 'reload'
   /** The page was left, and is here again; or there are no pages where this runs. */
   | 'return'
@@ -68,7 +68,10 @@ function readVisit(): Visit {
     addEventListener('pageshow', forget)
     if (!left) return 'copy'
     const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
-    return navigation?.type === 'reload' && performance.timeOrigin - +left < reloadMs ? 'reload' : 'return'
+    // A link within the application goes on with the call; an address that was typed has no referrer.
+    const isLink = navigation?.type === 'navigate' && document.referrer.startsWith(`${location.origin}/`)
+    const goesOn = isLink || navigation?.type === 'reload'
+    return goesOn && performance.timeOrigin - +left < reloadMs ? 'reload' : 'return'
   } catch {
     // A page that may keep nothing.
     return 'copy'

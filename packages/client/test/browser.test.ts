@@ -41,7 +41,7 @@ afterAll(async () => {
   await service.dispose()
 })
 
-/** A token that the client does not use again: each connection asks for another one. */
+/** A token that lasts for 50 s: a device that slept for 45 s needs another one. */
 function soon<T>(given: T): T & { expires_at: string } {
   return { ...given, expires_at: new Date(Date.now() + 50_000).toISOString() }
 }
@@ -82,7 +82,7 @@ test('[RES1] a page that is loaded again goes on with its session and its call',
   await page.context().close()
 })
 
-test('a live call goes on by itself after a reload alone: elsewhere it waits for a gesture', async () => {
+test('a live call goes on by itself after a reload or a link: elsewhere it waits for a gesture', async () => {
   const userId = someone('callee')
   const page = await open(userId)
   await state(page)
@@ -101,6 +101,12 @@ test('a live call goes on by itself after a reload alone: elsewhere it waits for
     )
   }
   await page.reload()
+  expect(await found(page)).toEqual({ recovered: true, calls: 1, waits: 0 })
+  // A link within the application.
+  await page.evaluate(() =>
+    Object.assign(document.body.appendChild(document.createElement('a')), { href: location.href, id: 'link' }).click(),
+  )
+  await page.waitForFunction(() => !document.querySelector('#link'))
   expect(await found(page)).toEqual({ recovered: true, calls: 1, waits: 0 })
   // Left, and gone back to: so does a browser load a tab again that was closed.
   await page.goto('about:blank')
@@ -200,6 +206,7 @@ test('a backend that answers 401, 500, HTML, no token, nothing, and the token of
   expect(await said()).toEqual(failed)
 
   answers = [async () => Response.json(soon(await service.issue({ user_id: 'somebody else', role: 'agent' })))]
+  await page.evaluate(() => window.tab.sleep(45_000))
   await page.context().setOffline(true)
   await page.waitForFunction(() => window.tab.client.state.name !== 'online')
   await page.context().setOffline(false)

@@ -6,11 +6,20 @@ export interface Tab {
   readonly client: CallClient
   readonly states: ConnectionState[]
   readonly errors: RingwireErrorShape[]
+  sleep(ms: number): void
 }
 declare global {
   interface Window {
     tab: Tab
   }
+}
+
+/** The device sleeps for so long: its clock goes on, nothing else does. */
+let sleptMs = 0
+const now = Date.now
+Date.now = () => now() + sleptMs
+const sleep = (ms: number) => {
+  sleptMs += ms
 }
 
 const states: ConnectionState[] = []
@@ -26,4 +35,4 @@ const client = createCallClient({
 client.on('error', (error) => errors.push(error))
 client.on('state', (state) => states.push(state))
 client.connect()
-window.tab = { client, states, errors }
+window.tab = { client, states, errors, sleep }
