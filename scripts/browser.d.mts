@@ -1,10 +1,14 @@
 import type { Browser } from 'playwright-core'
 
-export const sharedBrowserVariable: 'RINGWIRE_TEST_BROWSER'
+/** The full browser; without a value the headless shell, if there is one. */
+export type BrowserKind = 'full' | undefined
+export const browserKindVariable: 'RINGWIRE_TEST_CHROMIUM'
+export function hasBothBrowsers(): boolean
+export function sharedBrowserVariable(kind?: BrowserKind): string
 export function launchBrowser(...args: string[]): Promise<Browser>
 export function launchBrowserWithoutAutoplay(...args: string[]): Promise<Browser>
 export function launchThrottlingBrowser(...args: string[]): Promise<Browser>
-export function startSharedBrowser(): Promise<{
+export function startSharedBrowser(kind?: BrowserKind): Promise<{
   readonly env: Record<string, string>
   stop(): Promise<void>
   kill(): Promise<void>

@@ -3,8 +3,22 @@
 import { chromium } from 'playwright-core'
 import { findSystemProgram } from './system.mjs'
 
-/** Where a shared browser is, for the processes of a test run. */
-export const sharedBrowserVariable = 'RINGWIRE_TEST_BROWSER'
+/**
+ * Which Chromium the tests use. `full` is the browser that people have, which most machines have already. Without a value
+ * it is the headless shell if there is one: the same engine without windows, which needs less.
+ */
+export const browserKindVariable = 'RINGWIRE_TEST_CHROMIUM'
+
+/** The two programs, or one where the system has no headless shell. */
+export function hasBothBrowsers() {
+  return findSystemProgram('chromium') !== findSystemProgram('chromium-tabs')
+}
+
+/** The variable that says where the shared browser of this kind is, for the processes of a test run. */
+export const sharedBrowserVariable = (kind = process.env[browserKindVariable]) =>
+  kind === 'full' ? 'RINGWIRE_TEST_BROWSER_FULL' : 'RINGWIRE_TEST_BROWSER'
+
+const packageOf = (kind = process.env[browserKindVariable]) => (kind === 'full' ? 'chromium-tabs' : 'chromium')
 
 function programOf(name) {
   const path = findSystemProgram(name)
@@ -15,9 +29,9 @@ function programOf(name) {
 /** Tests rarely click first. People do, and where they have not, the browser keeps the sound back. */
 const autoplays = '--autoplay-policy=no-user-gesture-required'
 
-function launchOptions(...args) {
+function launchOptions(kind, ...args) {
   return {
-    executablePath: programOf('chromium'),
+    executablePath: programOf(packageOf(kind)),
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -37,10 +51,10 @@ function launchOptions(...args) {
 }
 
 /** A browser of its own, with further switches. */
-export const launchBrowser = (...args) => chromium.launch(launchOptions(autoplays, ...args))
+export const launchBrowser = (...args) => chromium.launch(launchOptions(undefined, autoplays, ...args))
 
 /** The same, with the rules of autoplay that people's browsers have. */
-export const launchBrowserWithoutAutoplay = (...args) => chromium.launch(launchOptions(...args))
+export const launchBrowserWithoutAutoplay = (...args) => chromium.launch(launchOptions(undefined, ...args))
 
 /** One with tabs that slows the timers of those in the background, as people's do; others have that switched off. */
 export function launchThrottlingBrowser(...args) {
@@ -49,11 +63,7 @@ export function launchThrottlingBrowser(...args) {
     '--disable-backgrounding-occluded-windows',
     '--disable-renderer-backgrounding',
   ]
-  return chromium.launch({
-    ...launchOptions(autoplays, ...args),
-    executablePath: programOf('chromium-tabs'),
-    ignoreDefaultArgs,
-  })
+  return chromium.launch({ ...launchOptions('full', autoplays, ...args), ignoreDefaultArgs })
 }
 
 /** A signal is for who started the browser, and stops more than that. */
@@ -63,10 +73,10 @@ const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: 
  * One browser for a whole run: processes that have `env` in their environment open contexts in it instead of starting
  * one each. What a process opened is closed when its connection is.
  */
-export async function startSharedBrowser() {
-  const server = await chromium.launchServer({ ...launchOptions(autoplays), host: '127.0.0.1', ...keepsSignals })
+export async function startSharedBrowser(kind) {
+  const server = await chromium.launchServer({ ...launchOptions(kind, autoplays), host: '127.0.0.1', ...keepsSignals })
   return {
-    env: { [sharedBrowserVariable]: server.wsEndpoint() },
+    env: { [sharedBrowserVariable(kind)]: server.wsEndpoint() },
     stop: () => server.close(),
     kill: () => server.kill(),
   }

@@ -1,6 +1,7 @@
 export type SystemPackage =
   | 'chromium'
   | 'chromium-tabs'
+  | 'chromium-shell'
   | 'coturn'
   | 'nginx'
   | 'haproxy'
@@ -15,4 +16,5 @@ export type SystemPackage =
   | 'pgbouncer'
   | 'fish'
 export function findSystemProgram(name: SystemPackage): string | undefined
+export function hasHeadlessShell(): boolean
 export function requireSystem<Name extends SystemPackage>(names: readonly Name[]): Record<Name, string>

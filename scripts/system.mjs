@@ -25,6 +25,8 @@ const systemPackages = {
     dnf: 'chromium',
     brew: '--cask google-chrome',
   },
+  // For a run with both: a full browser is enough for the row above.
+  'chromium-shell': { programs: ['/usr/bin/chromium-headless-shell'], apt: 'chromium-headless-shell' },
   // A headless shell has no tabs: every page of it is in front.
   'chromium-tabs': {
     programs: [
@@ -126,6 +128,11 @@ function linuxFamilies() {
   const release = readFileSync('/etc/os-release', 'utf8')
   const value = (key) => release.match(new RegExp(`^${key}="?([^"\n]*)"?$`, 'm'))?.[1] ?? ''
   return [value('ID'), ...value('ID_LIKE').split(' ')]
+}
+
+/** Whether this system packages a Chromium without windows. */
+export function hasHeadlessShell() {
+  return linuxFamilies()[0] === 'debian'
 }
 
 /** The commands that install the packages here, or undefined where the package manager is not known. */

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Run, scenarioRuns } from '../../packages/server/test/scenarios/table.ts'
+import { browserKindVariable } from '../browser.mjs'
 
 export interface Job {
   /** The file's path; of scenarios also their composition and group. */
@@ -12,8 +13,25 @@ export interface Job {
 
 const scenarioFile = 'packages/server/test/scenarios/scenarios.test.ts'
 
-/** The jobs of `npm test`, or of `npm run test:all`, whose names hold one of the words; the longest begin first. */
-export function findJobs(root: string, run: Run, words: readonly string[]): readonly Job[] {
+/** The long ones choose their browser themselves, or would show nothing more with another one. */
+const isForBoth = (job: Job) => usesBrowser(job) && !job.file.endsWith('.long.test.ts')
+
+const inFullBrowser = (job: Job): Job => ({
+  ...job,
+  name: `${job.name} (full browser)`,
+  env: { ...job.env, [browserKindVariable]: 'full' },
+})
+
+/**
+ * The jobs of `npm test`, or of `npm run test:all`, whose names hold one of the words; the longest begin first. With
+ * `bothBrowsers` the tests of pages run a second time, in the browser that people have.
+ */
+export function findJobs(
+  root: string,
+  run: Run,
+  words: readonly string[],
+  { bothBrowsers = false } = {},
+): readonly Job[] {
   const files = ['scripts', 'packages', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .map((file) => `${folder}/${file}`)
@@ -26,6 +44,7 @@ export function findJobs(root: string, run: Run, words: readonly string[]): read
     const name = `${scenarioFile} ${composition} ${group}`
     jobs.push({ name, file: scenarioFile, env: { RINGWIRE_TEST_SCENARIOS: `${composition} ${group}` } })
   }
+  if (bothBrowsers) jobs.push(...jobs.filter(isForBoth).map(inFullBrowser))
   const chosen = jobs.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
   return chosen.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1))
 }

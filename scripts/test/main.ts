@@ -1,6 +1,7 @@
 // Finds the tests, starts what they share, runs them, and counts.
+import { hasBothBrowsers } from '../browser.mjs'
 import { root } from '../setup.mjs'
-import { requireSystem } from '../system.mjs'
+import { hasHeadlessShell, requireSystem } from '../system.mjs'
 import { findJobs, usesService } from './jobs.ts'
 import { placeProgram } from './program.ts'
 import { runJobs, type Total } from './run-jobs.ts'
@@ -17,11 +18,15 @@ function finish({ passed, failed, failedJobs }: Total): void {
 
 const all = process.argv.includes('--all')
 const words = process.argv.slice(2).filter((word) => word !== '--all')
+// Before the jobs are counted: which browsers there are decides how many.
+if (all) requireSystem(['chromium-tabs', ...(hasHeadlessShell() ? (['chromium-shell'] as const) : [])])
+const bothBrowsers = all && hasBothBrowsers()
 const jobs = findJobs(
   root,
   // Who names a long test wants it.
   all || words.length > 0 ? 'all' : 'test',
   words.map((word) => word.replace(/^\.\//, '')),
+  { bothBrowsers },
 )
 if (jobs.length === 0) {
   console.log(`No test matches ${words.join(' ')}.`)
@@ -43,9 +48,8 @@ else {
     'python3',
     'zsh',
     'fish',
-    ...(all ? (['chromium-tabs'] as const) : []),
   ])
-  const servers = await startSharedServers()
+  const servers = await startSharedServers({ bothBrowsers })
   // For a few it is not worth to build the service.
   const program = jobs.length > fewJobs ? placeProgram(root) : undefined
   const stop = async (): Promise<void> => {

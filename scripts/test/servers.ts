@@ -11,24 +11,27 @@ export interface SharedServers {
   stop(): Promise<void>
 }
 
-export async function startSharedServers(): Promise<SharedServers> {
+/** `bothBrowsers`: the full one as well as the headless shell. */
+export async function startSharedServers({ bothBrowsers = false } = {}): Promise<SharedServers> {
   const files = Postgres.makeTemplate()
   process.env.RINGWIRE_TEST_POSTGRES_FILES = files
   // Tests of what survives a crash have servers of their own.
-  const [postgres, redis, browser] = await Promise.all([
+  const [postgres, redis, browser, fullBrowser] = await Promise.all([
     Postgres.start({ fsync: 'off', max_connections: '500' }),
     startRedis(['--databases', '10000']),
     startSharedBrowser(),
+    bothBrowsers ? startSharedBrowser('full') : undefined,
   ])
   return {
     env: {
       ...browser.env,
+      ...fullBrowser?.env,
       RINGWIRE_TEST_POSTGRES: postgres.address,
       RINGWIRE_TEST_REDIS: redis.url,
       RINGWIRE_TEST_POSTGRES_FILES: files,
     },
     async stop() {
-      await Promise.all([postgres.dispose(), redis.stop(), browser.stop()])
+      await Promise.all([postgres.dispose(), redis.stop(), browser.stop(), fullBrowser?.stop()])
       rmSync(files, { recursive: true, force: true })
     },
   }

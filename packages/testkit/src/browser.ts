@@ -6,12 +6,12 @@ import { launchBrowser, sharedBrowserVariable, startSharedBrowser } from '../../
  * `close` closes them alone.
  */
 export function openBrowser(): Promise<Browser> {
-  const shared = process.env[sharedBrowserVariable] ?? ''
+  const shared = process.env[sharedBrowserVariable()] ?? ''
   return shared === '' ? launchBrowser() : chromium.connect(shared)
 }
 
 /** A browser of its own that `kill` kills as a crash would: no page of it says goodbye. */
 export async function openDoomedBrowser(): Promise<{ browser: Browser; kill(): Promise<void> }> {
   const { env, kill } = await startSharedBrowser()
-  return { browser: await chromium.connect(env[sharedBrowserVariable] ?? ''), kill }
+  return { browser: await chromium.connect(env[sharedBrowserVariable()] ?? ''), kill }
 }
