@@ -2,6 +2,8 @@ export type SystemPackage =
   | 'chromium'
   | 'chromium-tabs'
   | 'chromium-shell'
+  | 'firefox'
+  | 'xvfb'
   | 'coturn'
   | 'nginx'
   | 'haproxy'

@@ -40,6 +40,19 @@ const systemPackages = {
     dnf: 'chromium',
     brew: '--cask google-chrome',
   },
+  firefox: {
+    programs: ['firefox-esr', 'firefox', '/Applications/Firefox.app/Contents/MacOS/firefox'],
+    apt: 'firefox-esr',
+    dnf: 'firefox',
+    brew: '--cask firefox',
+  },
+  // A screen for Firefox: without one it has none to share.
+  xvfb: {
+    programs: ['Xvfb', '/opt/X11/bin/Xvfb'],
+    apt: 'xvfb',
+    dnf: 'xorg-x11-server-Xvfb',
+    brew: '--cask xquartz',
+  },
   coturn: {
     programs: ['turnserver', '/opt/homebrew/opt/coturn/bin/turnserver'],
     apt: 'coturn',

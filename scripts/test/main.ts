@@ -19,7 +19,8 @@ function finish({ passed, failed, failedJobs }: Total): void {
 const all = process.argv.includes('--all')
 const words = process.argv.slice(2).filter((word) => word !== '--all')
 // Before the jobs are counted: which browsers there are decides how many.
-if (all) requireSystem(['chromium-tabs', ...(hasHeadlessShell() ? (['chromium-shell'] as const) : [])])
+if (all)
+  requireSystem(['chromium-tabs', 'firefox', 'xvfb', ...(hasHeadlessShell() ? (['chromium-shell'] as const) : [])])
 const bothBrowsers = all && hasBothBrowsers()
 const jobs = findJobs(
   root,

@@ -30,6 +30,7 @@ const client = createCallClient({
 })
 
 let ufragBefore: string | undefined
+let connectionBefore: RTCPeerConnection | undefined
 const ufrag = () =>
   /a=ice-ufrag:(\S+)/.exec(phone.media?.connection?.currentLocalDescription?.sdp ?? '')?.[1] ?? undefined
 
@@ -48,7 +49,10 @@ const phone = {
     media.on('state', ({ name }) => {
       if (name === 'flowing') phone.flowedAt ??= Date.now()
     })
-    void media.start().catch((error) => phone.errors.push(String(error)))
+    void media.start().catch((error) => {
+      // A call may be over before its devices are open.
+      if (error.code !== 'CLOSED') phone.errors.push(String(error))
+    })
     return media
   },
   dial(userId: string, role: string, callType: string): void {
@@ -60,6 +64,10 @@ const phone = {
   noteRestart(): void {
     ufragBefore = ufrag()
   },
+  noteConnection(): void {
+    connectionBefore = phone.media?.connection
+  },
+  isSameConnection: () => phone.media?.connection === connectionBefore,
   /** ICE has other credentials than at `noteRestart`, and its path is up. */
   restarted: () =>
     until(() => {

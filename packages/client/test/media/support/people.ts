@@ -2,12 +2,24 @@ import { expect } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expectFlow } from '../../../../demo/test/support/flow.ts'
 
-export interface Phone {
-  userId: string
+/** A page of any browser, as the tests drive it. */
+export interface DrivenPage {
+  evaluate<Result, Argument>(run: (argument: Argument) => Result | Promise<Result>, argument: Argument): Promise<Result>
+  evaluate<Result>(run: () => Result | Promise<Result>): Promise<Result>
+  waitForFunction(isTrue: () => unknown): Promise<unknown>
+}
+
+export interface PhoneOf<AnyPage extends DrivenPage> {
+  readonly userId: string
+  readonly page: AnyPage
+  /** Errors that nothing in the page caught. */
+  readonly failures: readonly string[]
+  close(): Promise<void>
+}
+
+export interface Phone extends PhoneOf<Page> {
   role: 'customer' | 'agent'
-  page: Page
   context: BrowserContext
-  failures: string[]
 }
 
 /** A service that is so far away, each way. */
@@ -19,7 +31,14 @@ async function delay(page: Page, ms: number): Promise<void> {
   })
 }
 
-async function open(browser: Browser, url: string, role: Phone['role'], query: string, ms: number): Promise<Phone> {
+/** The page of a phone in a browser context of its own, online; the service is `ms` away, each way. */
+export async function openPhone(
+  browser: Browser,
+  url: string,
+  role: Phone['role'],
+  query = '',
+  ms = 0,
+): Promise<Phone> {
   const context = await browser.newContext()
   // Shorter than a test may take, so that a failure says what it waited for.
   context.setDefaultTimeout(60_000)
@@ -27,23 +46,37 @@ async function open(browser: Browser, url: string, role: Phone['role'], query: s
   const failures: string[] = []
   page.on('pageerror', (error) => failures.push(error.message))
   if (ms > 0) await delay(page, ms)
-  const userId = `${role}-${crypto.randomUUID().slice(0, 8)}`
-  const peer = role === 'customer' ? 'agent' : 'customer'
-  await page.goto(`${url}?user=${userId}&role=${role}&peer=${peer}&device=${crypto.randomUUID()}&${query}`)
+  const { userId, search } = person(role)
+  await page.goto(`${url}?${search}&${query}`)
   await online(page)
-  return { userId, role, page, context, failures }
+  return { userId, role, page, context, failures, close: () => context.close() }
 }
 
-export async function online(page: Page): Promise<void> {
+/** Somebody new, and the query with which the page of a phone is theirs. */
+export function person(role: Phone['role']): { userId: string; search: string } {
+  const userId = `${role}-${crypto.randomUUID().slice(0, 8)}`
+  const peer = role === 'customer' ? 'agent' : 'customer'
+  return { userId, search: `user=${userId}&role=${role}&peer=${peer}&device=${crypto.randomUUID()}` }
+}
+
+export async function online(page: DrivenPage): Promise<void> {
   await page.waitForFunction(() => window.phone?.client.state.name === 'online')
 }
 
 /** Two people in browser contexts of their own, online. */
 export async function openPhones(browser: Browser, url: string, query = '', delayMs = 0) {
   const [customer, agent] = await Promise.all([
-    open(browser, url, 'customer', query, delayMs),
-    open(browser, url, 'agent', query, delayMs),
+    openPhone(browser, url, 'customer', query, delayMs),
+    openPhone(browser, url, 'agent', query, delayMs),
   ])
+  return pairOf(customer, agent)
+}
+
+/** What two people do with each other, whichever browser each of them has. */
+export function pairOf<AnyPage extends DrivenPage, AnyPhone extends PhoneOf<AnyPage>>(
+  customer: AnyPhone,
+  agent: AnyPhone,
+) {
   const both = [customer, agent]
   return {
     ...{ customer, agent, both },
@@ -70,7 +103,7 @@ export async function openPhones(browser: Browser, url: string, query = '', dela
     },
     async close(): Promise<void> {
       const errors = await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.errors)))
-      await Promise.all(both.map(({ context }) => context.close()))
+      await Promise.all(both.map((phone) => phone.close()))
       expect([...errors.flat(), ...both.flatMap(({ failures }) => failures)]).toEqual([])
     },
   }

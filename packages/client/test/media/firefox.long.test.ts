@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Firefox, openFirefox } from '@ringwire/testkit/firefox'
+import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
+import { type AnyBrowserPage, openInFirefox } from './support/firefox-phones.ts'
+import { openPhone, type PhoneOf, pairOf } from './support/people.ts'
+import { type Phones, startPhones } from './support/phones.ts'
+
+/* The Firefox that people have, with itself and with Chromium. The real service, real connections. */
+
+type Browsers = 'Chromium' | 'Firefox'
+const pairings: readonly [caller: Browsers, callee: Browsers][] = [
+  ['Firefox', 'Chromium'],
+  ['Chromium', 'Firefox'],
+  ['Firefox', 'Firefox'],
+]
+
+let turn: TurnServer
+let phones: Phones
+let firefox: Firefox
+
+beforeAll(async () => {
+  turn = await startTurnServer()
+  ;[phones, firefox] = await Promise.all([
+    startPhones({ RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }),
+    openFirefox(),
+  ])
+}, 240_000)
+
+afterAll(async () => {
+  await firefox?.close()
+  await phones?.stop()
+  await turn?.stop()
+})
+
+function open(browser: Browsers, role: 'customer' | 'agent', query: string): Promise<PhoneOf<AnyBrowserPage>> {
+  return browser === 'Firefox'
+    ? openInFirefox(firefox, phones.url, role, query)
+    : openPhone(phones.browser, phones.url, role, query)
+}
+
+async function openPair([caller, callee]: (typeof pairings)[number], query = '') {
+  const [customer, agent] = await Promise.all([open(caller, 'customer', query), open(callee, 'agent', query)])
+  return pairOf(customer, agent)
+}
+
+for (const pairing of pairings) {
+  describe(`${pairing[0]} calls ${pairing[1]}`, () => {
+    test('both hear and see each other, and the end closes both', async () => {
+      const { customer, agent, both, connect, expectMedia, close } = await openPair(pairing)
+      await connect('video')
+      await expectMedia(3, ['audio', 'video'])
+      for (const { page } of both) await page.waitForFunction(() => window.phone.call?.state.name === 'connected')
+      await customer.page.evaluate(() => window.phone.call?.end())
+      await agent.page.waitForFunction(() => window.phone.media?.state.name === 'closed')
+      await close()
+    }, 240_000)
+
+    test('[MEDIA1] each side mutes its camera and microphone, and the other one is told', async () => {
+      const { customer, agent, connect, expectMedia, close } = await openPair(pairing)
+      await connect('video')
+      for (const [muted, other] of [
+        [customer, agent],
+        [agent, customer],
+      ] as const) {
+        await expectMedia(1, ['audio', 'video'])
+        await muted.page.evaluate(() => window.phone.media?.setMuted('video', true))
+        await muted.page.evaluate(() => window.phone.media?.setMuted('audio', true))
+        await other.page.waitForFunction(() => {
+          const { audio, video } = window.phone.call?.peerState.media ?? { audio: true, video: true }
+          return !audio && !video
+        })
+        await other.page.waitForFunction(() => window.phone.media?.state.receiving.video === false)
+        await muted.page.evaluate(() => window.phone.media?.setMuted('video', false))
+        await muted.page.evaluate(() => window.phone.media?.setMuted('audio', false))
+      }
+      await expectMedia(2, ['audio', 'video'])
+      await close()
+    }, 240_000)
+
+    test('each side shares its screen in place of its camera, and stops', async () => {
+      const { customer, agent, connect, expectMedia, close } = await openPair(pairing)
+      await connect('video')
+      await expectMedia(1, ['audio', 'video'])
+      for (const [sharing, other] of [
+        [customer, agent],
+        [agent, customer],
+      ] as const) {
+        const width = async () => (await other.page.evaluate(() => window.phone.totals())).width
+        const camera = await width()
+        await sharing.page.evaluate(() => window.phone.media?.shareScreen())
+        await other.page.waitForFunction(() => window.phone.call?.peerState.media?.screen === true)
+        await expectMedia(2, ['audio', 'video'])
+        expect(camera).toBeGreaterThan(0)
+        await sharing.page.evaluate(() => window.phone.media?.stopScreen())
+        await other.page.waitForFunction(() => window.phone.call?.peerState.media?.screen === false)
+        await expectMedia(2, ['audio', 'video'])
+      }
+      await close()
+    }, 240_000)
+
+    for (const side of ['caller', 'callee'] as const) {
+      test(`[PLACE2] the page of the ${side} is loaded again in mid-call: media is back`, async () => {
+        const { customer, agent, both, connect, expectMedia, close } = await openPair(pairing)
+        await connect('video')
+        const { page } = side === 'caller' ? customer : agent
+        const uuid = await page.evaluate(() => window.phone.call?.callUuid)
+        await page.reload()
+        await page.waitForFunction(() => window.phone?.media !== undefined)
+        for (const { page } of both) await page.evaluate(() => window.phone.flowing())
+        expect(await page.evaluate(() => window.phone.call?.callUuid)).toBe(uuid)
+        await expectMedia(2, ['audio', 'video'])
+        await close()
+      }, 240_000)
+
+      test(`the ${side} restarts ICE: both get new credentials on the same connection, and media goes on`, async () => {
+        const { customer, agent, both, connect, expectMedia, close } = await openPair(pairing)
+        await connect('video')
+        const { page } = side === 'caller' ? customer : agent
+        for (const { page } of both) {
+          await page.evaluate(() => {
+            window.phone.noteRestart()
+            window.phone.noteConnection()
+          })
+        }
+        await page.evaluate(() => window.phone.media?.restart())
+        for (const { page } of both) await page.evaluate(() => window.phone.restarted())
+        await expectMedia(3, ['audio', 'video'])
+        for (const { page } of both) expect(await page.evaluate(() => window.phone.isSameConnection())).toBe(true)
+        await close()
+      }, 240_000)
+    }
+
+    test('the path is gone: ICE is restarted, and media comes back', async () => {
+      const { both, connect, expectMedia, close } = await openPair(pairing, 'relay=1')
+      await connect('audio')
+      await expectMedia(2, ['audio'])
+      for (const { page } of both) await page.evaluate(() => window.phone.noteRestart())
+      await turn.restart()
+      for (const { page } of both) await page.evaluate(() => window.phone.restarted())
+      for (const { page } of both) await page.evaluate(() => window.phone.flowing())
+      await expectMedia(3, ['audio'])
+      await close()
+    }, 240_000)
+  })
+}
