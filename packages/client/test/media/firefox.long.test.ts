@@ -87,7 +87,7 @@ for (const pairing of pairings) {
       ] as const) {
         const width = async () => (await other.page.evaluate(() => window.phone.totals())).width
         const camera = await width()
-        await sharing.page.evaluate(() => window.phone.media?.shareScreen())
+        await sharing.page.click('#share')
         await other.page.waitForFunction(() => window.phone.call?.peerState.media?.screen === true)
         await expectMedia(2, ['audio', 'video'])
         expect(camera).toBeGreaterThan(0)

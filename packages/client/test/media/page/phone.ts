@@ -91,6 +91,13 @@ client.on('incoming', (call) => {
 })
 client.connect()
 
+// Browsers give the screen only to a page that was clicked.
+const share = document.createElement('button')
+share.id = 'share'
+share.textContent = 'Share'
+share.onclick = () => void phone.media?.shareScreen().catch((error) => phone.errors.push(String(error)))
+document.body.append(share)
+
 Object.assign(window, { phone })
 
 declare global {

@@ -12,6 +12,11 @@ function driven(page: Page): AnyBrowserPage {
     evaluate: <Result, Argument>(run: (argument: Argument) => Result | Promise<Result>, argument?: Argument) =>
       page.evaluate(run as (argument: unknown) => Result | Promise<Result>, argument) as Promise<Result>,
     waitForFunction: (isTrue: () => unknown) => page.waitForFunction(isTrue, { polling: 50, timeout: 60_000 }),
+    async click(selector) {
+      // Firefox counts a click only in the tab that people see.
+      await page.bringToFront()
+      await page.click(selector)
+    },
     reload: () => page.reload(),
   }
 }

@@ -7,6 +7,7 @@ export interface DrivenPage {
   evaluate<Result, Argument>(run: (argument: Argument) => Result | Promise<Result>, argument: Argument): Promise<Result>
   evaluate<Result>(run: () => Result | Promise<Result>): Promise<Result>
   waitForFunction(isTrue: () => unknown): Promise<unknown>
+  click(selector: string): Promise<void>
 }
 
 export interface PhoneOf<AnyPage extends DrivenPage> {
