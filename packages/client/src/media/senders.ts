@@ -4,19 +4,21 @@ import type { MediaKind } from './types.ts'
 /** Bits per second: enough for 1280×720 in motion, and for text that is read. A camera's own default may take all there is. */
 const maxBitrates = { camera: 1_700_000, screen: 2_500_000 }
 
-type Picture = keyof typeof maxBitrates
+type Picture = keyof typeof maxBitrates | undefined
 
 function pictureOf(track: MediaStreamTrack | null, isScreen: boolean): Picture {
-  const hint = track?.contentHint || (isScreen ? 'detail' : 'motion')
+  if (!track) return undefined
+  const hint = track.contentHint || (isScreen ? 'detail' : 'motion')
   return hint === 'motion' ? 'camera' : 'screen'
 }
 
-/** Faces move on where the bandwidth is small, text stays sharp. */
+/** Faces move on where the bandwidth is small, text stays sharp. Throws where there is no encoding yet. */
 async function tune(sender: RTCRtpSender, picture: Picture): Promise<void> {
   const parameters = sender.getParameters()
-  const [encoding] = parameters.encodings
-  if (!encoding) throw new Error('There is no encoding')
-  encoding.maxBitrate = maxBitrates[picture]
+  const encoding = parameters.encodings[0] as RTCRtpEncodingParameters
+  // Without a track Firefox sends a black frame each second, unless the encoding is off.
+  encoding.active = !!picture
+  if (picture) encoding.maxBitrate = maxBitrates[picture]
   const degradationPreference = picture === 'screen' ? 'maintain-resolution' : 'maintain-framerate'
   await sender.setParameters(Object.assign(parameters, { degradationPreference }))
 }
@@ -63,7 +65,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
   function tuneVideo(): void {
     const sender = transceiver('video')?.sender
     const picture = pictureOf(tracks.video, isScreen)
-    if (!flows || !sender || tuned.get(sender) === picture) return
+    if (!flows || !sender || (tuned.has(sender) && tuned.get(sender) === picture)) return
     tuned.set(sender, picture)
     tune(sender, picture).catch(() => {
       if (tuned.get(sender) === picture) tuned.delete(sender)
