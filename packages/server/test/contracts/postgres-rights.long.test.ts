@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { blocks } from '@ringwire/testkit/documents'
 import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { noneErased } from '../../src/ports/erasures.ts'
 import { migrateToPostgres } from '../../src/services/migration.ts'
 import { createBox } from '../cli/command.ts'
 import { until } from '../failures/world.ts'
@@ -45,7 +46,7 @@ async function useAll(url: string): Promise<void> {
   } finally {
     await box.clean()
   }
-  const { calls, outbox, products, devices, webhooks, timeline, online, prune, close } = await openPostgres({
+  const { calls, outbox, products, devices, webhooks, timeline, online, erasures, prune, close } = await openPostgres({
     url,
     // One connection does all of it, and what is refused is told at once: nothing has to end in this time.
     limitMs: 10_000,
@@ -70,6 +71,9 @@ async function useAll(url: string): Promise<void> {
     await webhooks.prune(Number.MAX_SAFE_INTEGER, 0)
     await webhooks.changeEndpoint('clinic', endpoint.id, { enabled: false })
     await webhooks.removeEndpoint('clinic', endpoint.id)
+    for (let i = 0; i < 2; i++) await erasures.add('a participant', { ...noneErased, calls: 1 })
+    expect((await erasures.counted('a participant')).calls).toBeGreaterThan(1)
+    await erasures.forget('a participant')
     for (const comes of [true, false]) await online.write('a', [{ participant: erased, comes }], 1)
     await online.nodes()
     await online.of('a')
