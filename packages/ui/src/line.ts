@@ -73,6 +73,9 @@ export function createLine(client: CallClient) {
   let options: LineOptions = {}
   let state: LineState = { ...idle, devices: {} }
   const listeners = new Set<() => void>()
+  /** Providers that are mounted now, and how the line stops listening for them. */
+  let attached = 0
+  let ends: Unsubscribe[] = []
 
   function change(part: Partial<LineState>): void {
     const next = { ...state, ...part }
@@ -189,12 +192,12 @@ export function createLine(client: CallClient) {
     configure(next: LineOptions): void {
       options = next
     },
-    /** From now on it takes the calls that come. */
+    /** From now on it takes the calls that come, once each, however many providers attach it. */
     attach(): Unsubscribe {
-      const ends = [client.on('incoming', came), client.on('restored', restored)]
+      if (attached++ === 0) ends = [client.on('incoming', came), client.on('restored', restored)]
       adopt()
       return () => {
-        for (const end of ends) end()
+        if (--attached === 0) for (const end of ends.splice(0)) end()
       }
     },
     /** For this call and those that come. */
