@@ -1,4 +1,6 @@
 // biome-ignore-all lint/performance/noBarrelFile: the one face of the package
+'use client'
+
 /** React components for calls. They need no CSS framework; `ui.css` has what they look like. */
 export { CallControls, type CallControlsProps } from './call-controls.tsx'
 export { CallStage, type CallStageProps } from './call-stage.tsx'

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { withLock } from '../../../scripts/lock.mjs'
 
 /* What the components add to an application that has React and the client already. */
 
@@ -42,3 +43,18 @@ test('the style sheet styles no class that no component has', () => {
   const styled = names(readFileSync(join(source, 'ui.css'), 'utf8'), /\.(rw-[a-z-]+)/g)
   expect(styled.filter((name) => !used.includes(name))).toEqual([])
 })
+
+test('what npm gets says that the components are for the browser, so that a server component may import them', () => {
+  const packages = join(source, '..', '..')
+  const run = (...argv: string[]) =>
+    expect(Bun.spawnSync(['node', join(packages, '..', 'scripts', 'build-package.mjs'), ...argv]).exitCode).toBe(0)
+  // As `npm run pack` does it: what is built for a package stands in its folder meanwhile.
+  const text = withLock(packages, () => {
+    run('ui')
+    const built = readFileSync(join(packages, 'ui', 'dist', 'ui.js'), 'utf8')
+    run('clean')
+    return built
+  })
+  // Nothing but comments may stand before a directive.
+  expect(text.replace(/^\/\/.*\n/gm, '')).toStartWith("'use client'")
+}, 240_000)
