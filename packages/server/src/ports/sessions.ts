@@ -176,7 +176,8 @@ export interface SessionLookup {
 
 /** What sessions are told. */
 export interface SessionPushes {
-  append(sessionId: string, push: Push): MaybePromise<AppendResult>
+  /** `isLost` as in `hold`. */
+  append(sessionId: string, push: Push, isLost?: boolean): MaybePromise<AppendResult>
   /**
    * Appends to those that `liveOf` names: a call begins to ring there. Where nobody knows whether these are all, because
    * their store was emptied, it throws a `StoreError` when they have it.
@@ -212,8 +213,16 @@ export interface SessionPlaces {
    * call are held back in front of the log until `openGate`, or the end of the call: what was kept before the accept comes
    * first. False where there is no such session. `version` is of the call: where several processes tell of it, what one says
    * late of an older version changes nothing.
+   * `isLost`: the place was found lost; then a silent owner of the session keeps nobody waiting.
    */
-  hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
+  hold(
+    sessionId: string,
+    call: string,
+    settled: boolean,
+    gate?: boolean,
+    version?: number,
+    isLost?: boolean,
+  ): MaybePromise<boolean>
   /**
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of

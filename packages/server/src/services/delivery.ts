@@ -274,7 +274,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
     const { sessionId, deviceId, settled } = place
-    const hold = () => sessions.hold(sessionId, key, settled, gate, call.version)
+    const isLost = isFoundLost(key, side, place)
+    const hold = () => sessions.hold(sessionId, key, settled, gate, call.version, isLost)
     return andThen(hold(), (isThere) => {
       if (isThere) return
       const isElsewhere = isHeldElsewhere(place)
@@ -288,6 +289,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         }),
       )
     })
+  }
+
+  /** A later step than the one that is told may have found that. */
+  function isFoundLost(key: string, side: Side, { sessionId, state }: Place): boolean {
+    const call = known.get(key)
+    const now = call && placeOf(call, side)
+    return state === 'vacant' || (now?.state === 'vacant' && now.sessionId === sessionId)
   }
 
   /** One that does not answer now may have it. */
@@ -325,7 +333,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   function appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult> {
     const place = placeOf(call, side)
     if (place === null) return 'dropped'
-    const sent = sessions.append(place.sessionId, push)
+    const isLost = isFoundLost(push.call, side, place)
+    const sent = sessions.append(place.sessionId, push, isLost)
     if (sent === 'sent') return sent
     return andThen(sent, (result) => {
       // A relay is sent again by whoever asked for it.

@@ -29,6 +29,8 @@ export interface Living {
   isSaid(): Promise<void>
   /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
   isSilent(node: string): boolean
+  /** The same after another look: a node that stood still may have gone on since, and one may have just started. */
+  staysSilent(node: string): Promise<boolean>
   /** Resolves when a node is silent, or when it does not matter any more. */
   falls(node: string, over: AbortSignal): Promise<void>
   /** Those that said so lately. */
@@ -194,6 +196,10 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
       if (performance.now() - saidAt > blindMs) await look()
     },
     isSilent,
+    async staysSilent(other) {
+      if (isSilent(other)) await look()
+      return isSilent(other)
+    },
     async falls(other, over) {
       // It may have started a moment ago.
       if (!saysItLives(other)) await look().catch(() => {})

@@ -4,6 +4,7 @@ import { StoreError } from '../../ports/store-error.ts'
 import { readSession } from '../../session/copy.ts'
 import { LateError, socketAhead } from '../../session/late.ts'
 import { mayResume, type Session } from '../../session/session.ts'
+import { tagOfSessionId } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { forgetOldest } from '../oldest.ts'
 import { type Directory, type Row, stampOf } from './directory.ts'
@@ -21,7 +22,7 @@ export interface OwnerOptions {
   /** Known for sure not to serve any more, as far as was seen at the last look; and the same as of now. */
   readonly isDead: (node: string) => boolean
   readonly isStillDead: (node: string) => Promise<boolean>
-  readonly living: Pick<Living, 'falls' | 'isSaid' | 'isSilent'>
+  readonly living: Pick<Living, 'falls' | 'isSaid' | 'isSilent' | 'staysSilent'>
   /** Something was taken from a node that seems to be dead. */
   readonly onTaken: (from: string) => void
 }
@@ -215,8 +216,14 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   async function takeFromSilent(id: string): Promise<boolean> {
-    const row = await directory.row(id)
-    if (row === undefined || isFree(row) || !living.isSilent(row.owner)) return false
+    if (tagOfSessionId(id) === undefined) return false
+    const route = routeOf(id)
+    if (route !== undefined && !living.isSilent(route)) return false
+    await settle(id)
+    const row = isHere(id) ? undefined : await directory.row(id)
+    if (row === undefined || isHere(id)) return false
+    if (isFree(row)) return claim(row)
+    if (!(await living.staysSilent(row.owner)) || isHere(id)) return false
     routes.delete(id)
     const isMine = await take(row)
     const session = isMine ? table.get(id) : undefined

@@ -14,7 +14,7 @@ import { createAround } from './around.ts'
 import { createCompleteness } from './completeness.ts'
 import { createStore, type Store } from './connection.ts'
 import { createDirectory } from './directory.ts'
-import { notHere, relayFrame } from './frames.ts'
+import { type Frame, isRelayFrame, notHere, relayFrame } from './frames.ts'
 import { createInbox } from './inbox.ts'
 import { createLiving } from './living.ts'
 import type { Operation, Operations } from './operations.ts'
@@ -23,6 +23,7 @@ import { createRemoteSinks } from './remote-sinks.ts'
 import { createRequests } from './requests.ts'
 import { createResumes } from './resumes.ts'
 import { createSaves } from './saves.ts'
+import { createStuck } from './stuck.ts'
 
 export interface RedisSessionsOptions {
   readonly url: string
@@ -142,6 +143,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, isStillDead, living, onTaken })
   /** Calls of which something was told to a session that another node had by then. */
   const doubted = new Map<string, true>()
+  const untilTold = createStuck()
+  const untilNews = createStuck()
   const remoteSink = createRemoteSinks(inbox, living, onError)
   const resumes = createResumes({ table, owner, registered })
   const around = createAround({
@@ -151,8 +154,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   })
   const requests = createRequests({
     ...{ node, table, owner, around },
-    onCall: (call) => options.onCall?.(call),
-    onTold: (call, version) => options.onTold?.(call, version),
+    onCall(call) {
+      options.onCall?.(call)
+      untilNews.release(callKey(call))
+    },
+    onTold(call, version) {
+      untilTold.release(call)
+      options.onTold?.(call, version)
+    },
     onTaken: onDoubted,
     onLook: () => void look().catch(onSaveFailed),
   })
@@ -258,12 +267,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   async function runAway(operation: Operation, id: string, args: readonly unknown[]): Promise<unknown> {
     if (tagOfSessionId(id) === undefined) return doHere(operation, id, args)
     const relay = operation === 'append' ? relayFrame(id, args[0] as Push) : undefined
+    const frame = relay ?? (['do', operation, id, args] as const)
     const until = performance.now() + repeatMs
     for (let tries = 0; tries < mostTries; tries++) {
       // Mostly known: a relay goes out in the turn in which it came.
       const at = owner.routeOf(id) ?? (await owner.ownerOf(id))
       if (at === undefined || at === node) return doHere(operation, id, args)
-      const answer = await inbox.ask(at, relay ?? ['do', operation, id, args]).catch((error) => {
+      const answer = await askOwner(at, frame, callIn(operation, args)).catch((error) => {
         owner.forgetRoute(id)
         // Its session's owner may have died with it, and who owns that session now knows whether it did [EXT4].
         if (relay !== undefined && performance.now() < until) return notHere
@@ -274,6 +284,19 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await Bun.sleep(pauseOf(tries))
     }
     throw changing()
+  }
+
+  /**
+   * A silent node may not answer in time, and the session may get another owner first. A relay looks for that owner once a
+   * step of its call has been told. Everything else fails as soon as the call has a new step, which delivers it again.
+   */
+  async function askOwner(at: string, frame: Frame, call: string | undefined): Promise<unknown> {
+    const asked = inbox.ask(at, frame)
+    if (call === undefined || !living.isSilent(at)) return asked
+    if (isRelayFrame(frame)) return untilTold.answerOr(call, asked)
+    const answer = await untilNews.answerOr(call, asked)
+    if (answer === notHere) throw new StoreError('unknown', 'the node of the session is silent')
+    return answer
   }
 
   /** Others have to find the session before its client is told anything [ORD3]. */
@@ -309,7 +332,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return isGone
     },
     hasHungUp: table.hasHungUp,
-    wasClosed: (id) => run('wasClosed', id),
+    async wasClosed(id) {
+      const at = owner.isHere(id) || tagOfSessionId(id) === undefined ? node : await owner.ownerOf(id)
+      // No answer would come in time, and whoever waits for this has come back elsewhere.
+      return at !== undefined && at !== node && (await living.staysSilent(at)) ? false : run('wasClosed', id)
+    },
     async hasMoved(id, sink) {
       const here = table.get(id)
       if (here?.sink !== undefined && here.sink !== sink) return true
@@ -331,7 +358,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     appendLive: (...how) => (saves.isAway ? Promise.reject(away()) : around.appendLive(...how)),
     seen: around.seen,
     renew: table.renew,
-    append(id, push) {
+    append(id, push, isLost = false) {
+      if (isLost && !owner.isHere(id)) return owner.takeFromSilent(id).then(() => run('append', id, push))
       if (!saves.isAway || !owner.isHere(id)) return run('append', id, push)
       // Its client may go on at another node, which would know nothing of it.
       if (!isRelay(push)) return Promise.reject(away())
@@ -352,7 +380,10 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     trust: table.trust,
     keep: (id, push) => run('keep', id, push),
     takeKept: (id, call) => run('takeKept', id, call),
-    hold: (id, call, settled, gate = false, version = newestVersion) => run('hold', id, call, settled, gate, version),
+    hold(id, call, settled, gate = false, version = newestVersion, isLost = false) {
+      const hold = () => run('hold', id, call, settled, gate, version)
+      return isLost && !owner.isHere(id) ? owner.takeFromSilent(id).then(hold) : hold()
+    },
     findAt: (id, at) => (at === node ? owner.isHere(id) : (inbox.ask(at, ['find', id]) as Promise<boolean>)),
     openGate: (id, call, first) => run('openGate', id, call, first),
     release: (id, call) => run('release', id, call),
@@ -376,12 +407,16 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     sweep: (at) => table.sweep(at),
   }
 
-  /** `taken`: the owner is silent, and the session is this node's own now. */
+  /**
+   * `taken`: the owner is silent, and the session is this node's own now. It is not asked first: it may only stand still, and
+   * loses no session that anybody is in, since the place was lost before.
+   */
   async function parcelOf(from: string, call: string, version: number, isLost: boolean) {
+    if (isLost && (await owner.takeFromSilent(from))) return 'taken'
     try {
       return await run('give', from, call, version)
     } catch (error) {
-      // The node may only stand still. It loses no session that anybody is in: the place was lost before.
+      // It fell silent meanwhile.
       if (error instanceof StoreError && isLost && (await owner.takeFromSilent(from))) return 'taken'
       throw error
     }
@@ -425,9 +460,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     sessions,
     save: saves.save,
     tell(call) {
+      untilNews.release(callKey(call))
       for (const other of othersOf(call)) inbox.tell(other, ['call', callMark, call])
     },
     told(call) {
+      untilTold.release(callKey(call))
       for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
     },
     isGone: living.isGone,
@@ -462,4 +499,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       store.close()
     },
   }
+}
+
+/** The call that an operation is about. */
+function callIn(operation: Operation, args: readonly unknown[]): string | undefined {
+  const [about] = args
+  if (operation === 'append') return (about as Push).call
+  return typeof about === 'string' ? about : undefined
 }
