@@ -118,7 +118,9 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
 
   function accept(): Promise<void> {
-    if (call.state.name === 'accepted' || call.state.name === 'connected') return Promise.resolve()
+    const { name } = call.state
+    if (name === 'accepted' || name === 'connected') return Promise.resolve()
+    if (name === 'over') return quiet(Promise.reject(overError()))
     if (accepting) return accepting
     apply({ type: 'answering', on: true })
     // Insistent: who pressed Accept has answered, however long the network takes. The service refuses it once the ring is over.

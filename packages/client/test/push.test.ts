@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
-import { createHmac } from 'node:crypto'
+import { createECDH, createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import { block, checkTypes, writeApplication } from '@ringwire/testkit/documents'
 import { invite, someone } from '@ringwire/testkit/flows'
@@ -408,7 +408,7 @@ function pushManager(publicKey: Uint8Array | undefined) {
     toJSON: () => ({
       endpoint: 'https://push.example.net/1',
       keys: {
-        p256dh: Buffer.concat([Buffer.from([4]), Buffer.alloc(64, 1)]).toString('base64url'),
+        p256dh: createECDH('prime256v1').generateKeys().toString('base64url'),
         auth: 'A'.repeat(22),
       },
     }),

@@ -8,6 +8,8 @@ export const equivalents: Readonly<Record<string, string>> = {
     'a held place has no instant; the types ask',
   'decide.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
   "decide.ts withPlace: never: call.status === 'ringing'": 'the callee of a ringing call has no place; the types ask',
+  'invite.ts decideInvite: only the right: !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs':
+    'a live call has no end to be older than; the types ask',
   "effects.ts missedData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',

@@ -25,6 +25,8 @@ import {
 /** Part A for invites: every situation between two people, every uuid, limit and engagement, against the table. */
 
 const now = start + 10_000
+/** So long after its end an invite that names a call is still its repeat [UUID1]. */
+const repeatedMs = 120_000
 const me = actorOf(alice, 'a-1', 'phone')
 const second = actorOf(alice, 'a-2', 'phone')
 const tablet = actorOf(alice, 'a-3', 'tablet')
@@ -162,6 +164,8 @@ function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid
     { uuid: 'other', call: between(overCall(), alice, { ...bob, role: 'doctor' }, 52) },
     { uuid: 'over', call: overCall({ callerPlace: leftBy(gone, start) }) },
     ...over.map((call) => ({ uuid: 'over', call: between(call, alice, bob, 53) }) as const),
+    { uuid: 'over', call: between(overCall({ endedAt: now - repeatedMs }), alice, bob, 57) },
+    { uuid: 'old', call: between(overCall({ endedAt: now - repeatedMs - 1 }), alice, bob, 58) },
     { uuid: 'foreign', call: between(ringingCall(), dave, carol, 54) },
     { uuid: 'foreign', call: between(overCall(), bob, alice, 55) },
     { uuid: 'foreign', call: between(overCall(), { ...alice, role: 'doctor' }, bob, 56) },
@@ -244,7 +248,7 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
   switch (outcome.kind) {
     case 'refused': {
       const details = {
-        CALL_ID_CONFLICT: {},
+        CALL_ID_CONFLICT: outcome.tellsStatus ? { status: given.named?.status } : {},
         RATE_LIMITED: given.limited,
         CALL_GLARE: { call_uuid: calls.in?.callUuid },
       }[outcome.code]

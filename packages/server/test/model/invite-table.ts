@@ -3,7 +3,7 @@
  * docs/protocol.md and not from the code. The first row that fits counts; `*` fits everything.
  *
  * uuid     the call_uuid that came with it: new; `other`: of alice's own call with another callee; `over`: of her earlier
- *          call with bob; `asked`: of her live call with bob; `foreign`: of a call that is not hers to name: of
+ *          call with bob, for two minutes at most, and `old`: for longer [UUID1]; `asked`: of her live call with bob; `foreign`: of a call that is not hers to name: of
  *          strangers, or one in which she is the callee.
  * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, and I have come to another node
  *          since), another session of hers, the same but `loose` (its holder took it by connecting alone and has not
@@ -22,6 +22,7 @@ const rows = `
   uuid  | out         wish in   talk        limit busy | what
   other | *           *    *    *           *     *    | CALL_ID_CONFLICT
   over  | *           *    *    *           *     *    | same over
+  old   | *           *    *    *           *     *    | CALL_ID_CONFLICT status
   out   | my-loose    *    *    *           *     *    | settles out
   out   | my-far      *    *    *           *     *    | settles out
   out   | loose       *    *    *           *     *    | takes out
@@ -68,7 +69,7 @@ export const wishes = ['same', 'context_type', 'context_id', 'call_type'] as con
 type PlaceKind = (typeof placeKinds)[number]
 
 export interface InviteCase {
-  readonly uuid: 'new' | 'other' | 'over' | 'out' | 'talk' | 'foreign'
+  readonly uuid: 'new' | 'other' | 'over' | 'old' | 'out' | 'talk' | 'foreign'
   readonly out: PlaceKind
   readonly wish: (typeof wishes)[number]
   readonly in: '-' | 'held' | 'left'
@@ -80,7 +81,12 @@ type CallName = 'out' | 'in' | 'talk'
 
 export type InviteOutcome =
   | { readonly kind: 'same' | 'settles' | 'takes'; readonly call: CallName | 'over' }
-  | { readonly kind: 'refused'; readonly code: 'CALL_ID_CONFLICT' | 'RATE_LIMITED' | 'CALL_GLARE' }
+  | {
+      readonly kind: 'refused'
+      readonly code: 'CALL_ID_CONFLICT' | 'RATE_LIMITED' | 'CALL_GLARE'
+      /** The error says what became of the call that the invite names. */
+      readonly tellsStatus: boolean
+    }
   | { readonly kind: 'busy' | 'rings'; readonly ends: readonly CallName[] }
 
 const keys = ['uuid', 'out', 'wish', 'in', 'talk', 'limit', 'busy'] as const
@@ -110,5 +116,5 @@ function outcomeOf([word = '', ...rest]: readonly string[]): InviteOutcome {
   const ends = rest.map((each) => each.slice(1) as CallName)
   if (word === 'rings') return { kind: 'rings', ends }
   if (word === 'CALLEE_BUSY') return { kind: 'busy', ends }
-  return { kind: 'refused', code: word as 'RATE_LIMITED' }
+  return { kind: 'refused', code: word as 'RATE_LIMITED', tellsStatus: rest.includes('status') }
 }
