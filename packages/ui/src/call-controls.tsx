@@ -1,15 +1,16 @@
 import { useCallMedia } from '@ringwire/client/react'
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { hasNoPictureYet, isCameraOn } from './camera.ts'
 import { DeviceMenu } from './device-menu.tsx'
 import { DevicePreview } from './device-preview.tsx'
 import { useBrowserHas, useClickElsewhere } from './hooks.ts'
 import { useCallKeys } from './keys.ts'
 import { classes, type PartProps } from './part.ts'
-import { useCallUi, useContextOfCall, useLine } from './provider.tsx'
+import { useCallUi, useContextOfCall } from './provider.tsx'
 import { RoundButton } from './round-button.tsx'
 
 export interface CallControlsProps extends PartProps {
-  /** M mutes, V turns the camera off and on, Escape cancels a call that still rings. Default: false. */
+  /** M mutes, V turns the camera off and on (it adds none to an audio call), Escape cancels a call that rings. Default: false. */
   keys?: boolean | undefined
 }
 
@@ -90,36 +91,19 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
 function Camera({ keys, ...choice }: { keys: boolean; isOpen: boolean; choose(kind: Kind): void }) {
   const { call, media } = useCallUi()
   const { line, words } = useContextOfCall()
-  const { hasCamera } = useLine()
   const state = useCallMedia(media)
-  const isOff = !hasCamera || (state?.muted.video ?? false)
-  const toggle = () => void line.toggleCamera().catch(ignore)
-  const shortcut = keys ? 'V' : undefined
-  if (call?.callType !== 'video' && !hasCamera) {
-    const can = media !== undefined && state?.name !== 'idle'
-    return (
-      <RoundButton
-        icon="video"
-        label={words.cameraOn}
-        testId="camera"
-        aria-keyshortcuts={shortcut}
-        disabled={!can}
-        onClick={toggle}
-      />
-    )
-  }
-  // Until it is known whether there is a camera, and where there is none, the button says nothing.
-  const isKnown = hasCamera || (state?.muted.video ?? false)
+  const isFirst = call && state ? hasNoPictureYet(call, state) : call?.callType !== 'video'
+  const isOff = state !== undefined && !isFirst && !isCameraOn(state)
   return (
-    <Choosable kind="video" {...choice}>
+    <Choosable kind="video" isBare={isFirst} {...choice}>
       <RoundButton
-        icon={isKnown && isOff ? 'videoOff' : 'video'}
-        label={words.cameraOff}
-        pressed={isKnown && isOff}
+        icon={isOff ? 'videoOff' : 'video'}
+        label={isFirst ? words.cameraOn : words.cameraOff}
+        pressed={isFirst ? undefined : isOff}
         testId="camera"
-        aria-keyshortcuts={shortcut}
-        disabled={!isKnown}
-        onClick={toggle}
+        aria-keyshortcuts={keys && !isFirst ? 'V' : undefined}
+        disabled={!state}
+        onClick={() => void line.toggleCamera().catch(ignore)}
       />
     </Choosable>
   )
@@ -128,12 +112,14 @@ function Camera({ keys, ...choice }: { keys: boolean; isOpen: boolean; choose(ki
 interface ChoosableProps {
   kind: Kind
   isOpen: boolean
+  /** There is nothing to choose yet. The first button stays the same one, and keeps the focus. */
+  isBare?: boolean
   choose(kind: Kind): void
   children: ReactNode
 }
 
 /** A button with a second one that opens a panel, in which the user chooses the device. Escape closes the panel. */
-function Choosable({ kind, isOpen, choose, children }: ChoosableProps) {
+function Choosable({ kind, isOpen, isBare = false, choose, children }: ChoosableProps) {
   const { media } = useCallUi()
   const { words } = useContextOfCall()
   const id = useId()
@@ -142,17 +128,19 @@ function Choosable({ kind, isOpen, choose, children }: ChoosableProps) {
     <>
       <span className="rw-split">
         {children}
-        <RoundButton
-          icon="chevron"
-          className="rw-chevron"
-          label={kind === 'audio' ? words.microphoneOptions : words.cameraOptions}
-          testId={`choose-${kind}`}
-          data-kind={kind}
-          data-lacks={lacks ? '' : undefined}
-          aria-expanded={isOpen}
-          aria-controls={id}
-          onClick={() => choose(kind)}
-        />
+        {!isBare && (
+          <RoundButton
+            icon="chevron"
+            className="rw-chevron"
+            label={kind === 'audio' ? words.microphoneOptions : words.cameraOptions}
+            testId={`choose-${kind}`}
+            data-kind={kind}
+            data-lacks={lacks ? '' : undefined}
+            aria-expanded={isOpen}
+            aria-controls={id}
+            onClick={() => choose(kind)}
+          />
+        )}
       </span>
       <div id={id} className="rw-panel" hidden={!isOpen} data-testid="device-panel">
         {isOpen && kind === 'video' && <DevicePreview />}

@@ -16,7 +16,7 @@ export interface CallStageProps extends PartProps {
   idle?: ReactNode
   /** Tells whether media goes direct or relayed, its size and its round trip. Default: false. */
   details?: boolean | undefined
-  /** M mutes, V turns the camera off and on, Escape cancels a call that still rings. Default: false. */
+  /** M mutes, V turns the camera off and on (it adds none to an audio call), Escape cancels a call that rings. Default: false. */
   keys?: boolean | undefined
   /** When the call went live, where the application knows better than this page; see CallTimer. */
   since?: number | undefined
@@ -26,7 +26,8 @@ export interface CallStageProps extends PartProps {
 export function CallStage({ className, idle, details, keys, since }: CallStageProps) {
   const { call, phase, media, ended } = useCallUi()
   const words = useWords()
-  const muted = useCallMedia(media)?.muted
+  const sent = useCallMedia(media)
+  const isCameraOff = sent?.muted.video || sent?.slots.video.name === 'lost'
   const stage = useRef<HTMLElement>(null)
   const onStage = phase === 'incoming' ? undefined : call
   return (
@@ -38,8 +39,8 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
       data-phase={phase === 'incoming' ? 'idle' : phase}
       data-type={onStage?.callType}
       data-call={onStage?.callUuid}
-      data-muted={muted?.audio ? '' : undefined}
-      data-camera-off={muted?.video ? '' : undefined}
+      data-muted={sent?.muted.audio ? '' : undefined}
+      data-camera-off={isCameraOff ? '' : undefined}
       data-testid="stage"
     >
       <Announcement />

@@ -1,4 +1,6 @@
 import { useEffect } from 'react'
+import { hasNoPictureYet } from './camera.ts'
+import type { LineState } from './line.ts'
 import { useContextOfCall } from './provider.tsx'
 
 const ignore = () => undefined
@@ -11,6 +13,11 @@ function isMeantElsewhere(event: KeyboardEvent): boolean {
   return event.defaultPrevented || event.repeat || event.ctrlKey || event.metaKey || event.altKey || Boolean(isTyping)
 }
 
+/** A key that is hit by chance shall not add a picture to an audio call: the button does that. */
+function hasPicture({ call, media }: LineState): boolean {
+  return call !== undefined && media !== undefined && !hasNoPictureYet(call, media.state)
+}
+
 /** M, V and Escape, anywhere on the page. */
 export function useCallKeys(on: boolean): void {
   const { line } = useContextOfCall()
@@ -20,7 +27,7 @@ export function useCallKeys(on: boolean): void {
       if (isMeantElsewhere(event)) return
       const key = event.key.toLowerCase()
       if (key === 'm') void line.toggleMicrophone().catch(ignore)
-      else if (key === 'v' && line.get().call?.callType === 'video') void line.toggleCamera().catch(ignore)
+      else if (key === 'v' && hasPicture(line.get())) void line.toggleCamera().catch(ignore)
       else if (key === 'escape' && line.get().phase === 'calling') line.hangUp()
     }
     window.addEventListener('keydown', pressed)

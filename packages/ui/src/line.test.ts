@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import type { CallMediaOptions, MediaEnvironment } from '@ringwire/client/media'
 import type { Call, CallClient, CallState } from '@ringwire/client/types'
+import { isCameraOn } from './camera.ts'
 import { createLine } from './line.ts'
 
 type Listener = (payload: never) => void
@@ -43,10 +45,10 @@ function standInCall(direction: 'incoming' | 'outgoing' = 'incoming', callType =
   }
 }
 
-function standInClient() {
+function standInClient(callType = 'video') {
   const { on, emit } = events()
   const calls: Call[] = []
-  const outgoing = standInCall('outgoing')
+  const outgoing = standInCall('outgoing', callType)
   return {
     client: { calls, on, call: () => outgoing.call, state: { name: 'online' } } as unknown as CallClient,
     outgoing,
@@ -57,6 +59,103 @@ function standInClient() {
       return it
     },
   }
+}
+
+interface Attempt {
+  readonly wish: MediaStreamConstraints
+  fails(name: string): void
+  opens(settings?: MediaTrackSettings): void
+}
+
+function track(kind: string, settings: MediaTrackSettings): MediaStreamTrack {
+  const stopped = { kind, enabled: true, readyState: 'live', contentHint: '', getSettings: () => settings }
+  const it = Object.assign(new EventTarget(), stopped, {
+    stop() {
+      it.readyState = 'ended'
+    },
+  })
+  return it as never
+}
+
+class Stream {
+  tracks: MediaStreamTrack[] = []
+  getTracks = () => [...this.tracks]
+  getAudioTracks = () => this.tracks.filter(({ kind }) => kind === 'audio')
+  getVideoTracks = () => this.tracks.filter(({ kind }) => kind === 'video')
+  addTrack = (added: MediaStreamTrack) => void this.tracks.push(added)
+  removeTrack(removed: MediaStreamTrack) {
+    this.tracks = this.tracks.filter((each) => each !== removed)
+  }
+}
+
+/** A machine whose prompts the test answers. Nothing is connected: only what is opened is looked at. */
+function machine(cameras: readonly string[] = []) {
+  const attempts: Attempt[] = []
+  const screens: PromiseWithResolvers<MediaStream>[] = []
+  const opened: MediaStreamTrack[] = []
+  let changed = Promise.withResolvers<void>()
+  const mediaDevices = {
+    getUserMedia(wish: MediaStreamConstraints) {
+      const { promise, resolve, reject } = Promise.withResolvers<MediaStream>()
+      attempts.push({
+        wish,
+        fails: (name) => reject(Object.assign(new Error(name), { name })),
+        opens(settings = {}) {
+          const tracks = Object.keys(wish).map((kind) => track(kind, settings))
+          opened.push(...tracks)
+          resolve({ getTracks: () => tracks } as never)
+        },
+      })
+      changed.resolve()
+      changed = Promise.withResolvers()
+      return promise
+    },
+    getDisplayMedia() {
+      const asked = Promise.withResolvers<MediaStream>()
+      screens.push(asked)
+      return asked.promise
+    },
+    enumerateDevices: async () => cameras.map((deviceId) => ({ kind: 'videoinput', deviceId })),
+  }
+  class RTCPeerConnection extends EventTarget {
+    signalingState = 'stable'
+    addTransceiver = () => ({ sender: { replaceTrack: async () => {} } })
+    setLocalDescription = () => new Promise(() => {})
+    getReceivers = () => []
+    getTransceivers = () => []
+    getStats = async () => new Map()
+    close() {}
+  }
+  return {
+    environment: { mediaDevices, MediaStream: Stream, RTCPeerConnection } as unknown as MediaEnvironment,
+    ...{ attempts, screens, opened },
+    async attempt(nth: number): Promise<Attempt> {
+      while (attempts.length < nth) await changed.promise
+      return attempts[nth - 1] as Attempt
+    },
+  }
+}
+
+/** A call that was placed here, of a machine that has opened what a call of the type opens. */
+async function inCall(callType: 'audio' | 'video', { cameras, ...media }: InCall = {}) {
+  const there = machine(cameras)
+  const { client, outgoing } = standInClient(callType)
+  const line = createLine(client)
+  line.configure({ media: { environment: there.environment, storage: null, ...media } })
+  line.place({ userId: 'ben', role: 'agent', callType })
+  ;(await there.attempt(1)).opens({ deviceId: cameras?.[0] ?? 'first' })
+  await until(() => line.get().media?.state.slots.audio.name === 'live')
+  return { ...there, line, outgoing, slots: () => line.get().media!.state.slots, media: line.get().media! }
+}
+
+interface InCall extends Pick<CallMediaOptions, 'media' | 'process'> {
+  readonly cameras?: readonly string[]
+}
+
+/** What follows without a timer is done after some turns. */
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 200 && !isTrue(); turn++) await Promise.resolve()
+  expect(isTrue()).toBe(true)
 }
 
 test('two providers of one client: a call that comes rings once, and one of them may go', () => {
@@ -71,4 +170,144 @@ test('two providers of one client: a call that comes rings once, and one of them
   expect(rings().asked).toEqual(['reject busy'])
   ends[1]?.()
   expect(rings().asked).toEqual([])
+})
+
+test('a camera is on while it is opened or sent: a press cancels the prompt, and one that fails is off', async () => {
+  const { line, attempts, attempt, slots, media, opened } = await inCall('audio')
+  const added = line.toggleCamera()
+  expect([slots().video.name, isCameraOn(media.state)]).toEqual(['opening', true])
+  await line.toggleCamera()
+  const prompt = await attempt(2)
+  prompt.opens()
+  await added
+  expect([slots().video.name, isCameraOn(media.state), opened.at(-1)?.readyState]).toEqual(['empty', false, 'ended'])
+  expect(attempts.length).toBe(2)
+  const again = line.toggleCamera()
+  ;(await attempt(3)).opens()
+  await again
+  expect(isCameraOn(media.state)).toBe(true)
+
+  await line.toggleCamera()
+  const taken = line.toggleCamera().catch(({ code }) => code)
+  ;(await attempt(4)).fails('NotReadableError')
+  expect([await taken, media.state.muted.video, slots().video]).toEqual([
+    ...['IN_USE', false],
+    { name: 'lost', code: 'IN_USE' },
+  ])
+  expect(isCameraOn(media.state)).toBe(false)
+  // The next press tries again.
+  const back = line.toggleCamera()
+  ;(await attempt(5)).opens()
+  await back
+  expect(isCameraOn(media.state)).toBe(true)
+})
+
+test('a camera that is unplugged in a call is off', async () => {
+  const { line, attempt, media, opened, slots } = await inCall('video')
+  expect(isCameraOn(media.state)).toBe(true)
+  opened.find(({ kind }) => kind === 'video')?.dispatchEvent(new Event('ended'))
+  ;(await attempt(2)).fails('NotFoundError')
+  await until(() => slots().video.name === 'lost')
+  expect(isCameraOn(media.state)).toBe(false)
+  line.hangUp()
+})
+
+test('a second press while the browser asks for the screen asks nothing more', async () => {
+  const { line, screens, slots } = await inCall('audio')
+  const first = line.toggleScreen()
+  await line.toggleScreen()
+  expect(screens.length).toBe(1)
+  screens[0]?.resolve({ getTracks: () => [], getVideoTracks: () => [track('video', {})] } as never)
+  await first
+  expect(slots().screen.name).toBe('live')
+})
+
+test('a device is remembered when it is open, and the one that was chosen last', async () => {
+  const { line, attempt } = await inCall('video')
+  line.chooseDevice('videoinput', 'broken')
+  ;(await attempt(2)).fails('NotAllowedError')
+  await until(() => line.get().media?.state.slots.video.name === 'live')
+  expect(line.get().devices).toEqual({})
+  line.chooseDevice('videoinput', 'slow')
+  line.chooseDevice('videoinput', 'quick')
+  ;(await attempt(4)).opens()
+  await until(() => line.get().devices.videoinput !== undefined)
+  ;(await attempt(3)).opens()
+  await Promise.resolve()
+  expect(line.get().devices).toEqual({ videoinput: 'quick' })
+})
+
+test('a chosen device that another program has is replaced by another one', async () => {
+  const there = machine()
+  const { client } = standInClient('audio')
+  const line = createLine(client)
+  line.configure({ media: { environment: there.environment, storage: null } })
+  line.chooseDevice('audioinput', 'taken')
+  line.place({ userId: 'ben', role: 'agent' })
+  const first = await there.attempt(1)
+  expect(first.wish).toEqual({ audio: { deviceId: { exact: 'taken' } } })
+  first.fails('NotReadableError')
+  const second = await there.attempt(2)
+  expect(second.wish).toEqual({ audio: true })
+  second.opens()
+  await until(() => line.get().media?.state.slots.audio.name === 'live')
+})
+
+test('flip asks for the other side and keeps the size; a track that was made of the camera tells no side', async () => {
+  const video = { width: { ideal: 320 } }
+  const process = (source: MediaStreamTrack) => track(source.kind, { deviceId: 'canvas' })
+  const { line, attempt } = await inCall('video', {
+    cameras: ['front', 'back'],
+    media: { audio: true, video },
+    process,
+  })
+  for (const [nth, side] of [
+    [2, 'environment'],
+    [3, 'user'],
+    [4, 'environment'],
+  ] as const) {
+    const flipped = line.flipCamera()
+    const { wish, opens } = await attempt(nth)
+    expect(wish).toEqual({ video: { ...video, facingMode: { exact: side } } })
+    opens()
+    await flipped
+  }
+  expect(line.get().devices).toEqual({})
+})
+
+test('where no camera tells its side, flip takes the next one, with and without a track of the application', async () => {
+  for (const process of [undefined, (source: MediaStreamTrack) => track(source.kind, { deviceId: 'canvas' })]) {
+    const { line, attempt } = await inCall('video', { cameras: ['one', 'two'], ...(process && { process }) })
+    for (const [nth, id] of [
+      [2, 'two'],
+      [4, 'one'],
+    ] as const) {
+      const flipped = line.flipCamera()
+      ;(await attempt(nth)).fails('OverconstrainedError')
+      const { wish, opens } = await attempt(nth + 1)
+      expect(wish.video).toMatchObject({ deviceId: { exact: id }, width: { ideal: 1280 } })
+      opens({ deviceId: id })
+      await flipped
+      expect(line.get().devices.videoinput).toBe(id)
+    }
+  }
+})
+
+test('a refused accept closes what it opened, and the next one goes out with whatever options', async () => {
+  const there = machine()
+  const { client, rings } = standInClient()
+  const line = createLine(client)
+  line.attach()
+  const { asked, become } = rings()
+  line.configure({ media: { environment: there.environment, storage: null } })
+  line.accept()
+  become({ answering: true })
+  ;(await there.attempt(1)).opens()
+  await until(() => there.opened.length === 2 && line.get().media?.state.slots.video.name === 'live')
+  become({ answering: false })
+  expect(line.get().phase).toBe('incoming')
+  expect(there.opened.map(({ readyState }) => readyState)).toEqual(['ended', 'ended'])
+  line.configure({ media: { environment: there.environment, storage: null } })
+  line.accept()
+  expect(asked).toEqual(['alerting', 'accept', 'accept'])
 })

@@ -1,6 +1,7 @@
-import { type CallMedia, type CallMediaOptions, createCallMedia } from '@ringwire/client/media'
+import { type CallMedia, type CallMediaOptions, createCallMedia, type MediaError } from '@ringwire/client/media'
 import type { Call, CallClient, CallOptions, CallState, Unsubscribe } from '@ringwire/client/types'
-import { callWish, cameraWish, defaultCamera, sendsPicture } from './wish.ts'
+import { isCameraOn } from './camera.ts'
+import { callWish, cameraWish, sendsPicture } from './wish.ts'
 
 /**
  * incoming: it rings here. calling: it rings at the other side. connecting: answered, no media yet. live: media has come.
@@ -35,8 +36,6 @@ export interface LineState {
   readonly since: number | undefined
   readonly ended: EndedCall | undefined
   readonly devices: DeviceChoice
-  /** The camera was opened for this call. It may be off at the moment. */
-  readonly hasCamera: boolean
 }
 
 export interface LineOptions {
@@ -48,7 +47,7 @@ export interface LineOptions {
   readonly busy?: 'reject' | 'hold' | undefined
 }
 
-const noCall = { call: undefined, media: undefined, since: undefined, hasCamera: false } as const
+const noCall = { call: undefined, media: undefined, since: undefined } as const
 const idle = { ...noCall, phase: 'idle', ended: undefined } as const
 
 function phaseOf({ state }: Call, since: number | undefined): Phase {
@@ -61,12 +60,8 @@ function rings({ state }: Call): boolean {
   return state.name === 'ringing' && state.direction === 'incoming' && !state.answering
 }
 
-/** Undefined where there is only one camera. */
-async function cameraAfter(media: CallMedia, id: string | undefined): Promise<string | undefined> {
-  const cameras = (await media.devices()).filter(({ kind }) => kind === 'videoinput')
-  const next = cameras[(cameras.findIndex(({ deviceId }) => deviceId === id) + 1) % cameras.length]
-  return next?.deviceId === id ? undefined : next?.deviceId
-}
+/** The application does not look at the promise of a device: `errors` and `slots` of the media say the same. */
+const ignore = () => undefined
 
 /** The one call that a page is in, with its media. It lives outside of components, so they may come and go. */
 export function createLine(client: CallClient) {
@@ -76,6 +71,10 @@ export function createLine(client: CallClient) {
   /** Providers that are mounted now, and how the line stops listening for them. */
   let attached = 0
   let ends: Unsubscribe[] = []
+  /** What the user chose last of each kind; an earlier one that opens late is not remembered. */
+  const latest: { -readonly [Kind in keyof DeviceChoice]: DeviceChoice[Kind] } = {}
+  /** The side to which the camera was turned last, where its track does not tell. */
+  let facing: string | undefined
 
   function change(part: Partial<LineState>): void {
     const next = { ...state, ...part }
@@ -86,13 +85,24 @@ export function createLine(client: CallClient) {
   function hold(call: Call): void {
     call.on('state', (now) => {
       if (state.call !== call) return
-      if (now.name !== 'over') return change({})
+      if (now.name !== 'over') {
+        change({})
+        // Accept was refused: the dialog is back, and nothing may be open behind it.
+        if (state.phase === 'incoming') closeMedia()
+        return
+      }
       const { since } = state
       change({ ...noCall, phase: 'over', ended: { call, state: now, since, endedAt: Date.now() } })
       const next = client.calls.find(rings)
       if (next) ring(next)
     })
+    facing = undefined
     change({ ...idle, call })
+  }
+
+  function closeMedia(): void {
+    state.media?.close()
+    change({ media: undefined })
   }
 
   function ring(call: Call): void {
@@ -108,14 +118,10 @@ export function createLine(client: CallClient) {
   /** Media closes itself when the call is over. */
   function join(call: Call, withCamera = call.callType === 'video'): void {
     const media = createCallMedia(call, options.media)
-    media.on('state', ({ name, local, sharing }) => {
-      if (state.media !== media) return
-      // A camera that was allowed later is there now.
-      const hasCamera = state.hasCamera || (!sharing && local.getVideoTracks().length > 0)
+    media.on('state', ({ name }) => {
       // A peer without devices sends nothing. The call is live as soon as both sides are connected.
       const isConnected = name === 'flowing' || name === 'silent'
-      const since = state.since ?? (isConnected ? Date.now() : undefined)
-      if (since !== state.since || hasCamera !== state.hasCamera) change({ since, hasCamera })
+      if (state.media === media && isConnected && state.since === undefined) change({ since: Date.now() })
     })
     change({ media })
     if (call.callType === 'video' && !withCamera) void media.setMuted('video', true)
@@ -126,18 +132,16 @@ export function createLine(client: CallClient) {
   /** A call goes on without devices: who has none can still see and hear, and `errors` of the media says why. */
   async function open(media: CallMedia, withCamera: boolean): Promise<void> {
     const wish = callWish(options.media?.media, state.devices, withCamera)
-    await media.start(wish).catch(() => undefined)
+    await media.start(wish).catch(ignore)
     await openOthers(media, wish)
-    // What is sent is there now; the media's own state says nothing of it.
-    if (state.media === media)
-      change({ hasCamera: state.hasCamera || (sendsPicture(wish) && !media.state.errors.video) })
   }
 
-  /** A device that the user chose may be unplugged by now. Any other of its kind is better than none. */
+  /** A device that the user chose may be unplugged or in use by now. Any other of its kind is better than none. */
   async function openOthers(media: CallMedia, wish: MediaStream | MediaStreamConstraints): Promise<void> {
     const { audioinput, videoinput, ...others } = state.devices
     const { audio, video } = media.state.errors
-    const lost = { audio: audioinput && audio === 'NOT_FOUND', video: videoinput && video === 'NOT_FOUND' }
+    const isAway = (code: string | undefined) => code === 'NOT_FOUND' || code === 'IN_USE'
+    const lost = { audio: audioinput && isAway(audio), video: videoinput && isAway(video) }
     if (!lost.audio && !lost.video) return
     const devices = {
       ...others,
@@ -149,16 +153,21 @@ export function createLine(client: CallClient) {
     if ('getTracks' in again) return
     await media
       .start({ ...(lost.audio && { audio: again.audio }), ...(lost.video && { video: again.video }) })
-      .catch(() => undefined)
+      .catch(ignore)
   }
 
-  async function openCamera(media: CallMedia, wish: MediaTrackConstraints | MediaStreamTrack): Promise<void> {
-    await media.switchDevice('video', wish)
-    if (state.media === media) change({ hasCamera: true })
+  function remember(kind: MediaDeviceKind, id: string | undefined): void {
+    const { [kind]: _, ...others } = state.devices
+    change({ devices: id ? { ...others, [kind]: id } : others })
   }
 
-  function chosen(kind: MediaDeviceKind, id: string | undefined): void {
-    if (id) change({ devices: { ...state.devices, [kind]: id } })
+  /** The camera after this one in the list of the machine; nothing where there is only one. */
+  async function openNextCamera(media: CallMedia, cameras: readonly string[], now: string | undefined): Promise<void> {
+    // Where nothing tells which one is open, it is most likely the first.
+    const next = cameras[(Math.max(0, cameras.indexOf(now ?? '')) + 1) % cameras.length]
+    if (next === undefined || cameras.length < 2) return
+    await media.switchDevice('video', next)
+    remember('videoinput', next)
   }
 
   function begin(wish: CallOptions): Call {
@@ -202,14 +211,19 @@ export function createLine(client: CallClient) {
     },
     /** For this call and those that come. */
     chooseDevice(kind: MediaDeviceKind, id: string): void {
-      chosen(kind, id)
+      latest[kind] = id
       const { media } = state
-      if (!media || kind === 'audiooutput') return
+      if (!media || kind === 'audiooutput') {
+        remember(kind, id)
+        return
+      }
       const of = kind === 'audioinput' ? 'audio' : 'video'
-      // Where it cannot be opened, the one of before goes on.
       media.switchDevice(of, id).then(
+        () => {
+          if (latest[kind] === id) remember(kind, id)
+        },
+        // The one of before goes on, and the menu shows it again.
         () => change({}),
-        () => undefined,
       )
     },
     /** Calls, unless there is a call already. */
@@ -249,35 +263,46 @@ export function createLine(client: CallClient) {
       const { media } = state
       await media?.setMuted('audio', !media.state.muted.audio)
     },
-    /** The first time, it opens the camera: of a call without one, and of an audio call. */
+    /** Also cancels a camera that is being opened. Of a call that never had one it opens the camera. */
     async toggleCamera(): Promise<void> {
-      const { media, hasCamera } = state
+      const { media } = state
       if (!media) return
-      const on = media.state.muted.video || !hasCamera
-      await media.setMuted('video', !on)
-      if (on && !hasCamera) await openCamera(media, cameraWish(options.media?.media, state.devices))
+      const on = !isCameraOn(media.state)
+      const unmuted = media.setMuted('video', !on)
+      // Known at once: a camera that the call had before is being opened now.
+      if (on && !isCameraOn(media.state)) {
+        await media.switchDevice('video', cameraWish(options.media?.media, state.devices))
+      }
+      await unmuted
     },
     /** The camera at the other side of a phone, or the next one of a machine that does not tell the sides. */
     async flipCamera(): Promise<void> {
       const { media } = state
       const track = media?.state.local.getVideoTracks()[0]
       if (!media || !track) return
-      const { facingMode, deviceId } = track.getSettings()
-      if (facingMode) {
-        const other = facingMode === 'user' ? 'environment' : 'user'
-        await openCamera(media, { ...defaultCamera, facingMode: { exact: other } })
-        chosen('videoinput', media.state.local.getVideoTracks()[0]?.getSettings().deviceId)
-      } else {
-        const next = await cameraAfter(media, deviceId)
-        if (!next) return
-        chosen('videoinput', next)
-        await openCamera(media, cameraWish(undefined, state.devices))
+      const cameras = (await media.devices())
+        .filter(({ kind }) => kind === 'videoinput')
+        .map(({ deviceId }) => deviceId)
+      // A track that the application made of the camera's tells neither its side nor its device.
+      const idOf = (sent: MediaStreamTrack | undefined) =>
+        cameras.find((id) => id !== '' && id === sent?.getSettings().deviceId)
+      const now = idOf(track) ?? state.devices.videoinput
+      const other = (track.getSettings().facingMode ?? facing) === 'environment' ? 'user' : 'environment'
+      try {
+        // Size and all else stay as they are.
+        await media.switchDevice('video', { facingMode: { exact: other } })
+        facing = other
+        remember('videoinput', idOf(media.state.local.getVideoTracks()[0]))
+      } catch (error) {
+        if ((error as MediaError).code !== 'NOT_FOUND') throw error
+        await openNextCamera(media, cameras, now)
       }
     },
+    /** A second press while the browser asks what to share does nothing. */
     async toggleScreen(): Promise<void> {
       const { media } = state
       if (media?.state.sharing) await media.stopScreen()
-      else await media?.shareScreen()
+      else if (media?.state.slots.screen.name !== 'opening') await media?.shareScreen()
     },
   }
 }

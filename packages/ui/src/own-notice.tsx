@@ -1,23 +1,24 @@
 import { useCallMedia } from '@ringwire/client/react'
 import { Icon } from './icons.tsx'
-import { useCallUi, useLine, useWords } from './provider.tsx'
+import { whyNot } from './lacking.tsx'
+import { useCallUi, useWords } from './provider.tsx'
 
 /** What the peer does not get from this side; nothing where it gets all. */
 export function OwnNotice() {
   const { call, media, phase } = useCallUi()
-  const { hasCamera } = useLine()
   const words = useWords()
   const state = useCallMedia(media)
   if (!call || !state) return null
-  const { muted, local, errors } = state
+  const { muted, local, errors, slots } = state
   const isMuted = muted.audio || (phase === 'live' && local.getAudioTracks().length === 0)
   const lacksSound = Boolean(errors.audio)
-  const lacksPicture = call.callType === 'video' && Boolean(errors.video) && !hasCamera
+  const lost = slots.video.name === 'lost' ? slots.video.code : undefined
   let text = ''
-  if (lacksSound && lacksPicture) text = words.noDevices
+  if (lacksSound && lost) text = words.noDevices
   else if (lacksSound) text = words.noMicrophone
   else if (isMuted) text = words.muted
-  else if (lacksPicture) text = words.noCamera
+  // Who has just asked for the camera wants to know what became of it.
+  else if (lost) text = call.callType === 'video' ? words.noCamera : whyNot(words, 'video', lost)
   if (!text) return null
   return (
     <p className="rw-chip rw-own" role="status" data-testid="own-notice">

@@ -1,7 +1,15 @@
 import type { CallMedia, CallMediaOptions } from '@ringwire/client/media'
 import { useRestorable } from '@ringwire/client/react'
 import type { Call, CallClient, CallOptions, RestorableCall } from '@ringwire/client/types'
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from 'react'
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useInsertionEffect,
+  useMemo,
+  useSyncExternalStore,
+} from 'react'
 import { type Line, type LineState, lineOf, type Phase } from './line.ts'
 import { english, type Words } from './words.ts'
 
@@ -43,7 +51,8 @@ const Context = createContext<{ client: CallClient; line: Line; words: Words } |
 /** Holds the current call and its media. The call outlives it: a provider mounted again with the same client goes on. */
 export function CallProvider({ client, media, busy, words, children }: CallProviderProps) {
   const line = lineOf(client)
-  useEffect(() => line.configure({ media, busy }), [line, media, busy])
+  // Before any effect of a child, which may place a call.
+  useInsertionEffect(() => line.configure({ media, busy }), [line, media, busy])
   useEffect(() => line.attach(), [line])
   const value = useMemo(() => ({ client, line, words: { ...english, ...words } }), [client, line, words])
   return <Context.Provider value={value}>{children}</Context.Provider>

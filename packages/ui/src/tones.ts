@@ -42,9 +42,10 @@ function sound({ at, hertz, lasts, level }: Note, audio: AudioContext, into: Aud
 
 /**
  * Plays a melody until the returned function is called. A browser keeps the sound back until the first click or key on
- * the page; then the melody joins in.
+ * the page; then the melody joins in. Without an AudioContext nothing is heard.
  */
 export function playMelody(melody: Melody): () => void {
+  if (typeof AudioContext === 'undefined') return () => {}
   const audio = new AudioContext()
   const over = new AbortController()
   let timer: ReturnType<typeof setInterval> | undefined

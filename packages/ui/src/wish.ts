@@ -29,7 +29,10 @@ export function sendsPicture(wish: MediaStream | MediaStreamConstraints): boolea
 
 /** What the camera button sends: the application's own picture, or the camera that the user chose. */
 export function cameraWish(given: Given, { videoinput }: DeviceChoice): MediaTrackConstraints | MediaStreamTrack {
-  if (isStream(given)) return given.getVideoTracks()[0] ?? withDevice(defaultCamera, videoinput)
+  if (isStream(given)) {
+    const track = given.getVideoTracks().find(({ readyState }) => readyState !== 'ended')
+    return track ?? withDevice(defaultCamera, videoinput)
+  }
   const video = given?.video
   return withDevice(typeof video === 'object' ? video : defaultCamera, videoinput)
 }

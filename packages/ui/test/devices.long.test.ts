@@ -26,6 +26,8 @@ declare global {
   interface Window {
     /** What was asked for since the page was loaded. */
     asked: MediaStreamConstraints[]
+    /** The name of the error that a camera fails with from now on. */
+    cameraFails?: string
   }
 }
 
@@ -38,6 +40,7 @@ async function watchDevices(page: Page, { lacks = false } = {}): Promise<void> {
     mediaDevices.getUserMedia = async (wish = {}) => {
       window.asked.push(structuredClone(wish))
       if (lacks) throw new DOMException('', 'NotFoundError')
+      if (wish.video && window.cameraFails) throw new DOMException('', window.cameraFails)
       return open(wish)
     }
   }, lacks)
@@ -158,6 +161,91 @@ test('an audio call opens no camera, whatever the application has described, unt
   await ben.waitForSelector('.rw-peer:not([data-seen])')
   await ann.click(at('camera'))
   await seesPeer(ben)
+  await two.close()
+}, 240_000)
+
+const cameraFails = (page: Page, name?: string) =>
+  page.evaluate((name) => {
+    if (name) window.cameraFails = name
+    else delete window.cameraFails
+  }, name)
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute('data-testid'))
+
+test('an audio call: a camera that cannot be added is named, the button keeps the focus, and V comes with it', async () => {
+  const two = await openTwo(browser, site)
+  const { ann, ben } = two
+  await watchDevices(ann)
+  await ann.click(at('call-audio'))
+  await ben.click(at('accept'))
+  await Promise.all([phase(ann, 'live'), phase(ben, 'live')])
+  // A key that is hit by chance adds no picture, and none is promised.
+  await ann.waitForSelector(`${at('camera')}:not([aria-keyshortcuts]):enabled`)
+  await ann.keyboard.press('v')
+  await cameraFails(ann, 'NotAllowedError')
+  await ann.focus(at('camera'))
+  await ann.keyboard.press('Enter')
+  await ann.waitForSelector(`${at('own-notice')}:has-text("Camera: not allowed")`)
+  expect(await asked(ann)).toHaveLength(2)
+  expect(await focused(ann)).toBe('camera')
+  await cameraFails(ann)
+  await ann.keyboard.press('Enter')
+  await ann.waitForSelector(`${at('camera')}[aria-keyshortcuts=V][aria-pressed=false]`)
+  await seesPeer(ben)
+  expect(await focused(ann)).toBe('camera')
+
+  // While it is off another program takes it.
+  await ann.keyboard.press('v')
+  await ann.waitForSelector(`${at('camera')}[aria-pressed=true]`)
+  await cameraFails(ann, 'NotReadableError')
+  await ann.keyboard.press('v')
+  await ann.waitForSelector(`${at('own-notice')}:has-text("Camera: another program uses it")`)
+  expect(await ann.getAttribute(at('camera'), 'aria-pressed')).toBe('true')
+  await cameraFails(ann)
+  await ann.keyboard.press('v')
+  await ann.waitForSelector(`${at('camera')}[aria-pressed=false]`)
+  await ann.waitForSelector(at('own-notice'), { state: 'detached' })
+  await two.close()
+}, 240_000)
+
+test('a camera that is unplugged in a call is told to be off, and the button opens another one', async () => {
+  const two = await openTwo(browser, site)
+  const { ann, ben } = two
+  await watchDevices(ann)
+  await inCall(two)
+  await cameraFails(ann, 'NotFoundError')
+  await ann.evaluate(() => {
+    const { srcObject } = document.querySelector('[data-testid=local-video]') as HTMLVideoElement
+    const [track] = (srcObject as MediaStream).getVideoTracks()
+    track?.stop()
+    // The browser says it of a device that is gone, and not of one that the page has stopped.
+    track?.dispatchEvent(new Event('ended'))
+  })
+  await ann.waitForSelector(`${at('camera')}[aria-pressed=true]:enabled`)
+  await ann.waitForSelector(`${at('own-notice')}:has-text("No camera: you cannot be seen")`)
+  await ann.waitForSelector(`${at('stage')}[data-camera-off]`)
+  await ben.waitForSelector(`${at('no-picture')}:has-text("Ann Lee has the camera off")`)
+  await cameraFails(ann)
+  await ann.click(at('camera'))
+  await ann.waitForSelector(at('own-notice'), { state: 'detached' })
+  await ben.waitForSelector(at('no-picture'), { state: 'detached' })
+  await two.close()
+}, 240_000)
+
+test('a call that a child places when it is mounted has the media of its provider', async () => {
+  const two = await openTwo(browser, site)
+  const { ann, ben } = two
+  const url = new URL(ann.url())
+  for (const [name, value] of [
+    ['media', 'constraints'],
+    ['at-once', '1'],
+  ] as const)
+    url.searchParams.set(name, value)
+  await watchDevices(ann)
+  await ann.goto(url.href)
+  await ben.click(at('accept'))
+  await Promise.all([phase(ann, 'live'), phase(ben, 'live')])
+  const [first] = await asked(ann)
+  expect(first).toEqual({ audio: { noiseSuppression: false }, video: { width: { ideal: 320 }, facingMode: 'user' } })
   await two.close()
 }, 240_000)
 

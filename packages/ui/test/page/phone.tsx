@@ -9,7 +9,7 @@ import {
   RestorableCalls,
   useCallUi,
 } from '@ringwire/ui'
-import { StrictMode } from 'react'
+import { StrictMode, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 
 /* A phone of components alone. The page's query says who is signed in, and whom they call. */
@@ -59,12 +59,22 @@ function Idle() {
   )
 }
 
+/** Calls as soon as it is mounted, as a page that is opened to call somebody. */
+function CallAtOnce() {
+  const { place } = useCallUi()
+  useEffect(() => {
+    place({ ...peer, callType: 'video' })
+  }, [place])
+  return null
+}
+
 function Phone() {
   return (
     <CallProvider client={client} media={media} busy={query.get('busy') === 'hold' ? 'hold' : 'reject'}>
       <main>
         <h1>Phone</h1>
         <RestorableCalls />
+        {query.get('at-once') && <CallAtOnce />}
         <CallStage keys details idle={<Idle />} />
       </main>
       <IncomingDialog />
