@@ -1,9 +1,12 @@
-import { afterAll, beforeAll } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SQL } from 'bun'
+import { Connections } from '../../src/adapters/postgres/connections.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { createWebhookStore } from '../../src/adapters/postgres/webhooks.ts'
+import { createSubscribers } from '../../src/adapters/sql/subscribers.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openHarness } from './postgres-harness.ts'
-import { registerWebhooksContract } from './webhooks.ts'
+import { endpoint, registerWebhooksContract } from './webhooks.ts'
 
 let server: Databases
 beforeAll(async () => {
@@ -35,4 +38,44 @@ registerWebhooksContract('PostgreSQL', async () => {
       await harness.close()
     },
   }
+})
+
+/** Holds the answers to reads of endpoints until a test lets them go on. */
+class SlowConnections extends Connections {
+  onRead: () => Promise<void> = async () => {}
+
+  override async run(...[text, values, options]: Parameters<Connections['run']>) {
+    const rows = await super.run(text, values, options)
+    if (text.includes('WHERE w.revision >')) await this.onRead()
+    return rows
+  }
+}
+
+test('[HOOK3] two refreshes at once, and an endpoint removed between them: all others stay known', async () => {
+  const url = await server.database()
+  const other = await openPostgres({ url })
+  const connections = new SlowConnections({ url, limitMs: 5_000, session: {} }, 2)
+  const webhooks = createWebhookStore(connections, createSubscribers())
+  const [first, second, gone] = [endpoint(), endpoint(), endpoint()]
+  for (const one of [first, second, gone]) await webhooks.addEndpoint(one)
+  await webhooks.refresh()
+
+  const [isRead, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  connections.onRead = async () => {
+    connections.onRead = async () => {}
+    isRead.resolve()
+    await goOn.promise
+  }
+  await other.webhooks.changeEndpoint(first.product, first.id, { description: 'changed' })
+  const early = webhooks.refresh()
+  await isRead.promise
+  await other.webhooks.removeEndpoint(gone.product, gone.id)
+  const late = webhooks.refresh()
+  // It may wait for the first one.
+  await Promise.race([late, Bun.sleep(500)])
+  goOn.resolve()
+  const ids = (await Promise.all([early, late])).map((known) => known.map(({ id }) => id))
+  for (const known of ids) expect(known).toEqual(expect.arrayContaining([first.id, second.id]))
+  expect(ids[1]).not.toContain(gone.id)
+  await Promise.all([connections.close(), other.close()])
 })

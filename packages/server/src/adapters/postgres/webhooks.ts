@@ -1,5 +1,5 @@
 import { mentionOf } from '../../call/erase.ts'
-import { claimMs, deliveryIdAt, type WebhookStore } from '../../ports/webhooks.ts'
+import { claimMs, deliveryIdAt, type WebhookEndpoint, type WebhookStore } from '../../ports/webhooks.ts'
 import { eraseDeliveries } from '../sql/erasure.ts'
 import {
   type DeliveryStatus,
@@ -165,6 +165,16 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
     ((await run(text, values)) as EndpointRow[]).map(endpointOf)
 
   const known = createKnownEndpoints(subscribers)
+  let lastRefresh: Promise<unknown> = Promise.resolve()
+
+  async function readKnown(): Promise<readonly WebhookEndpoint[]> {
+    const [counts] = (await run(countsSql, [])) as unknown as EndpointCounts[]
+    if (counts === undefined) throw new Error('webhook_revision is empty')
+    const since = known.since(counts)
+    if (since === undefined) return known.list
+    return known.take(counts, (await run(endpointsSql('WHERE w.revision > $1'), [since])) as EndpointRow[])
+  }
+
   const drop = async (endpointId: string) => (await run(dropSql, [endpointId])).length
 
   /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
@@ -176,12 +186,11 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
   }
 
   return {
-    async refresh() {
-      const [counts] = (await run(countsSql, [])) as unknown as EndpointCounts[]
-      if (counts === undefined) throw new Error('webhook_revision is empty')
-      const since = known.since(counts)
-      if (since === undefined) return known.list
-      return known.take(counts, (await run(endpointsSql('WHERE w.revision > $1'), [since])) as EndpointRow[])
+    refresh() {
+      // One at a time: rows count from what is known when they are asked for, and another refresh changes that.
+      const refreshed = lastRefresh.then(readKnown, readKnown)
+      lastRefresh = refreshed
+      return refreshed
     },
     endpointsOf: (product) => endpoints(endpointsSql('WHERE w.product = $1'), [product]),
     async addEndpoint(endpoint) {
