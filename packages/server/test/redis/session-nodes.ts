@@ -24,7 +24,7 @@ export interface SessionNode extends RedisSessions {
 
 export interface SessionNodes {
   /** `isDead`: which others it takes for dead. */
-  start(url: string, isDead?: (node: string) => boolean): Promise<SessionNode>
+  start(url: string, isDead?: (node: string) => boolean, prefix?: string): Promise<SessionNode>
   closeAll(): Promise<void>
 }
 
@@ -43,8 +43,8 @@ export function loseFirstReply(node: SessionNode, lost: ScriptName): void {
 export function createSessionNodes(): SessionNodes {
   const started: RedisSessions[] = []
 
-  async function start(url: string, isDead?: (node: string) => boolean): Promise<SessionNode> {
-    const store = createStore(url, () => {})
+  async function start(url: string, isDead?: (node: string) => boolean, prefix = ''): Promise<SessionNode> {
+    const store = createStore(url, () => {}, { prefix })
     const ran: ScriptName[] = []
     const sessions = createRedisSessions({
       ...{ url, node: crypto.randomUUID(), windowMs, resumeWindowMs },

@@ -41,5 +41,5 @@ export function createRedisWakes({ store, own, now }: RedisWakesOptions): Wakes 
 
 /** Neither calls nor products show in Redis. */
 function keyOf(call: string): string {
-  return `rw:w:${createHash('sha256').update(call).digest('base64url').slice(0, 22)}`
+  return `rw:wake:${createHash('sha256').update(call).digest('base64url').slice(0, 22)}`
 }

@@ -22,7 +22,7 @@ for k = 1, #KEYS, 3 do
     refused[#refused + 1] = redis.call('HGET', row, 'k') == '1' and 'moved' or 'other'
   elseif what == 'gone' then
     redis.call('DEL', row, log)
-    redis.call('ZREM', KEYS[k + 2], string.match(row, ':o:(.*)$'))
+    redis.call('ZREM', KEYS[k + 2], string.match(row, ':o:([^:]*)$'))
   elseif what == 'part' and last < fence then
     refused[#refused + 1] = (k - 1) / 3
     refused[#refused + 1] = 'missing'
@@ -35,7 +35,7 @@ for k = 1, #KEYS, 3 do
       redis.call('DEL', log)
       local t = redis.call('TIME')
       order = order + 1
-      redis.call('ZADD', KEYS[k + 2], 'NX', t[1] * 1000000 + t[2] + order, string.match(row, ':o:(.*)$'))
+      redis.call('ZADD', KEYS[k + 2], 'NX', t[1] * 1000000 + t[2] + order, string.match(row, ':o:([^:]*)$'))
       redis.call('PEXPIRE', KEYS[k + 2], 90000000)
     elseif ARGV[at] == '1' then redis.call('DEL', log) end
     if fields > 0 then redis.call('HSET', row, unpack(ARGV, from, at - 1)) end
