@@ -45,6 +45,19 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       return answer({ product, role, userId }, asked)
     })
 
+  /**
+   * Forgets the counts when the runtime has written the answer. A client whose connection was lost before asks again, and gets
+   * the same counts. If they cannot be forgotten, the erasure is done nevertheless.
+   */
+  function heardSoon(participant: Participant, signal: AbortSignal): void {
+    setImmediate(() => {
+      if (signal.aborted) return
+      participants
+        .erasureHeard(participant)
+        .catch((error) => journal.failed(error, 'the counts of an erasure could not be forgotten'))
+    })
+  }
+
   const answers = {
     show: about(async (participant) => {
       const shown = await participants.show(participant)
@@ -53,8 +66,7 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
     erase: about(async (participant, { signal }) => {
       const erased = await participants.erase(participant)
       if (erased === undefined) return failure('SERVICE_UNAVAILABLE', { message: goesOn, headers: retryAfter(againMs) })
-      // Whoever did not hear it asks again, and gets the same counts.
-      if (!signal.aborted) await participants.erasureHeard(participant)
+      heardSoon(participant, signal)
       return json(200, { success: true, ...erased } satisfies ParticipantErased)
     }),
     export: about((participant) =>

@@ -7,6 +7,7 @@
  */
 import type { Participant } from '../call/call.ts'
 import { type ErasedCounts, type Erasures, noneErased } from '../ports/erasures.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { participantHash } from '../session/session-id.ts'
 
 /** Adds to what was counted. */
@@ -36,26 +37,47 @@ const storeMs = 250
 
 export function createErasing({ erasures, work, answerMs: limitMs = answerMs }: ErasingOptions): Erasing {
   const underWay = new Map<string, Promise<Erased>>()
+  /** Counts that the store does not have yet, also of an erasure that failed: the next one stores them. */
+  const unsaved = new Map<string, ErasedCounts>()
+  const forgetting = new Map<string, Promise<void>>()
+
+  function add(name: string, counts: Partial<ErasedCounts>): void {
+    const before = unsaved.get(name) ?? noneErased
+    const sums = Object.entries(before).map(([what, count]) => [
+      what,
+      count + (counts[what as keyof ErasedCounts] ?? 0),
+    ])
+    unsaved.set(name, Object.fromEntries(sums))
+  }
+
+  async function save(name: string): Promise<void> {
+    const counts = unsaved.get(name)
+    unsaved.delete(name)
+    if (counts === undefined || Object.values(counts).every((count) => count === 0)) return
+    try {
+      await erasures.add(name, counts)
+    } catch (error) {
+      // After an unknown outcome they may be stored: then they would count twice.
+      if (error instanceof StoreError && error.kind === 'unavailable') add(name, counts)
+      throw error
+    }
+  }
 
   async function run(name: string, participant: Participant): Promise<Erased> {
-    let unsaved = noneErased
     let savedAt = performance.now()
-    async function save(): Promise<void> {
-      const counts = unsaved
-      unsaved = noneErased
-      savedAt = performance.now()
-      if (Object.values(counts).some((count) => count > 0)) await erasures.add(name, counts)
-    }
     try {
+      await forgetting.get(name)
       const tokensFrom = await work(participant, async (what, count) => {
-        unsaved = { ...unsaved, [what]: unsaved[what] + count }
-        if (performance.now() - savedAt >= storeMs) await save()
+        add(name, { [what]: count })
+        if (performance.now() - savedAt < storeMs) return
+        savedAt = performance.now()
+        await save(name)
       })
-      await save()
+      await save(name)
       return { tokensFrom, ...(await erasures.counted(name)) }
     } catch (error) {
       // Why it failed is more than that its counts could not be stored either.
-      await save().catch(() => {})
+      await save(name).catch(() => {})
       throw error
     } finally {
       underWay.delete(name)
@@ -71,6 +93,13 @@ export function createErasing({ erasures, work, answerMs: limitMs = answerMs }: 
       const timer = setTimeout(resolve, limitMs, undefined)
       return Promise.race([job, late]).finally(() => clearTimeout(timer))
     },
-    heard: async (participant) => erasures.forget(participantHash(participant)),
+    async heard(participant) {
+      const name = participantHash(participant)
+      const forgotten = (async () => erasures.forget(name))()
+      // The next erasure begins after it, and does not fail with it.
+      const settled = forgotten.catch(() => {}).then(() => void forgetting.delete(name))
+      forgetting.set(name, settled)
+      await forgotten
+    },
   }
 }
