@@ -9,6 +9,8 @@ const lookMs = 100
 const patience = 3
 /** The log says that there are some again when there were some all this time, in ms. */
 const settledMs = 10_000
+/** The pause after an attempt to open the port again that failed; each further one doubles it, up to the most. In ms. */
+const retryMs = { first: 200, most: 5_000 }
 /** Given back when not even the listener for operators could accept. */
 const spareCount = 8
 
@@ -29,6 +31,9 @@ export function watchDescriptors(
   let lowAt = Number.NEGATIVE_INFINITY
   let looksOut = 0
   let isPaused = false
+  /** How long the next attempt to open the port waits, and until when; 0 where none has failed. */
+  let waitMs = 0
+  let resumeAt = 0
 
   function look(): void {
     const room = descriptors.room()
@@ -36,7 +41,7 @@ export function watchDescriptors(
     if (room !== 'free') listener.closeIdle()
     looksOut = room === 'out' ? looksOut + 1 : 0
     if (looksOut >= patience && !isPaused) pause()
-    else if (isPaused && (room === 'free' || room === 'low')) resume()
+    else if (isPaused && (room === 'free' || room === 'low')) resume(performance.now())
   }
 
   /** Each of the two at most once in 10 s. */
@@ -56,13 +61,19 @@ export function watchDescriptors(
     for (const descriptor of spare.splice(0)) closeSync(descriptor)
   }
 
-  function resume(): void {
+  /** Another process may have taken the port meanwhile: that is said once. */
+  function resume(now: number): void {
+    if (now < resumeAt) return
     try {
       listener.resume()
     } catch (error) {
-      logger.error({ error }, 'the port cannot be opened again')
+      if (waitMs === 0) logger.error({ error }, 'the port cannot be opened again')
+      waitMs = Math.min(retryMs.most, waitMs === 0 ? retryMs.first : 2 * waitMs)
+      resumeAt = now + waitMs
       return
     }
+    if (waitMs > 0) logger.warn({}, 'the port is open again')
+    waitMs = resumeAt = 0
     isPaused = false
     spare = takeSpare()
   }

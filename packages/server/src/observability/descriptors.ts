@@ -75,25 +75,41 @@ export function descriptorLimit(): number | undefined {
 
 const folder = '/proc/self/fd'
 const sampleMs = 1_000
-/** Reading the folder takes at most this share of the time. */
-const sampleShare = 0.01
+/** Reading the folder takes at most this share of the time, and less while under half of the limit is open. */
+const sampleShare = { far: 0.001, near: 0.01 }
 
 /** From version 6.2 on, Linux says how many entries the folder has. Before that it is read now and then. */
 function createCount(limit: number): Omit<DescriptorsOptions, 'limit'> {
   if (statSync(folder).size > 0) return { count: () => statSync(folder).size }
-  let sampled = 0
-  let nextAt = Number.NEGATIVE_INFINITY
+  return createSampledCount({ limit, read: () => readdirSync(folder).length, now: () => performance.now() })
+}
+
+/** Between two reads, each newcomer counts as open: the count is never too low because of them. */
+export function createSampledCount({
+  limit,
+  read,
+  now,
+}: {
+  readonly limit: number
+  readonly read: () => number
+  readonly now: () => number
+}): Omit<DescriptorsOptions, 'limit'> {
+  let open = 0
+  let readAt = Number.NEGATIVE_INFINITY
+  let tookMs = 0
   function count(): number {
-    const now = performance.now()
-    if (now < nextAt) return sampled
+    const at = now()
+    const share = open < limit / 2 ? sampleShare.far : sampleShare.near
+    if (at < readAt + Math.max(sampleMs, tookMs / share)) return open
     try {
-      sampled = readdirSync(folder).length
+      open = read()
     } catch {
       // Reading takes a descriptor.
-      sampled = limit
+      open = limit
     }
-    nextAt = now + Math.max(sampleMs, (performance.now() - now) / sampleShare)
-    return sampled
+    readAt = at
+    tookMs = now() - at
+    return open
   }
-  return { count, onNewcomer: () => void sampled++ }
+  return { count, onNewcomer: () => void open++ }
 }
