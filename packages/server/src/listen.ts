@@ -11,6 +11,7 @@ import { failure } from './http/replies.ts'
 import { targetOf } from './http/request-target.ts'
 import type { Journal } from './observability/journal.ts'
 import type { MaybePromise } from './ports/maybe.ts'
+import { macrotask } from './services/macrotask.ts'
 import type { Gateway } from './signaling/gateway.ts'
 
 /** Of TLS 1.2: what is recorded today cannot be read with the key of tomorrow. Those of 1.3 are all so. */
@@ -82,7 +83,7 @@ export function listen(options: ListenOptions): Listener {
       retired.add(before)
       await Bun.sleep(overlapMs)
       // What waits to be accepted is lost with a listener. Right after the runtime has accepted, that is hardly any.
-      await new Promise((resolve) => setImmediate(resolve))
+      await macrotask()
       retire(before)
     },
     pause() {

@@ -8,6 +8,7 @@ import {
   type EndpointInput,
   shownDelivery,
   shownEndpoint,
+  splitEvents,
   type WebhookEndpoints,
 } from '../services/webhook-endpoints.ts'
 import {
@@ -164,8 +165,11 @@ function withHint(message: string): string {
 
 /** As the service reads it: null is what a new endpoint has. */
 function inputOf({ url, events, description }: Changes): EndpointInput {
-  const types = events === 'all' ? null : events?.split(',').map((type) => type.trim())
-  return { url, events: types, description: description === '' ? null : description }
+  return {
+    url,
+    events: events === undefined ? undefined : splitEvents(events),
+    description: description === '' ? null : description,
+  }
 }
 
 function showSecret(surroundings: Surroundings, endpoint: WebhookEndpoint, json: boolean | undefined): void {

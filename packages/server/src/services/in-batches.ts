@@ -1,3 +1,5 @@
+import { macrotask } from './macrotask.ts'
+
 const batchSize = 100
 
 /**
@@ -13,7 +15,7 @@ export async function inBatches<T>(items: Iterable<T>, work: (item: T) => unknow
     failure ??= failed[0]
     const isHopeless = failed.length === batch.length
     batch = []
-    await new Promise((resolve) => setImmediate(resolve))
+    await macrotask()
     return isHopeless
   }
   for (const item of items) {

@@ -170,11 +170,16 @@ function readInput({ url, events, description, enabled }: EndpointInput, guard: 
 
 const eventsRule = `events must be a list of some of ${hookTypes.join(', ')}.`
 
-/** Types as they are typed, with commas between them; all of calls where nothing is, or `all` [HOOK1]. */
+/** Types as they are typed, with commas between them; null for `all` [HOOK1]. */
+export function splitEvents(text: string): string[] | null {
+  return text === 'all' ? null : text.split(',').map((type) => type.trim())
+}
+
+/** The same, where each has to be one that there is; all of calls where nothing is typed. */
 export function readEvents(text = 'all'): { readonly ok: true; readonly types: HookType[] | null } | Refused {
-  if (text === 'all') return { ok: true, types: null }
-  const types = text.split(',').map((type) => type.trim())
-  return isListOfTypes(types) ? { ok: true, types: types as HookType[] } : { ok: false, message: eventsRule }
+  const types = splitEvents(text)
+  if (types !== null && !isListOfTypes(types)) return { ok: false, message: eventsRule }
+  return { ok: true, types: types as HookType[] | null }
 }
 
 function isListOfTypes(events: unknown): boolean {

@@ -1,7 +1,7 @@
 import type { CheckedStore } from '../../ports/store-check.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { createStore } from './connection.ts'
-import { foreignProblem } from './deployment.ts'
+import { deploymentKey, foreignProblem } from './deployment.ts'
 
 /** Looks at Redis, and changes nothing there; answers within `ms`. `deployment`: whose database it has to be [REDIS1]. */
 export async function checkRedis(
@@ -15,7 +15,7 @@ export async function checkRedis(
     await store.ready()
     await store.tryWrite()
     // An account may be kept to other keys.
-    await store.exists(['rw:deployment'])
+    await store.exists([deploymentKey])
     const foreign = deployment === undefined ? undefined : await foreignProblem(store.client, prefix, deployment)
     return { problems: foreign === undefined ? [] : [foreign], warnings: [] }
   }

@@ -1,7 +1,7 @@
 import type { Client } from './connection.ts'
 
 /** Names the deployment whose sessions a Redis database holds [REDIS1]. */
-const deploymentKey = 'rw:deployment'
+export const deploymentKey = 'rw:deployment'
 
 /**
  * What is wrong where the database belongs to another deployment. One that nobody has named yet, or that was emptied, is
