@@ -1,26 +1,41 @@
 import { expect, test } from 'bun:test'
-import { createCapture } from './capture.ts'
-import type { MediaEnvironment, MediaErrorCode } from './types.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type CaptureOptions, createCapture } from './capture.ts'
+import type { MediaEnvironment, MediaErrorCode, MediaKind } from './types.ts'
 
 /** Each attempt to open devices, by the kinds asked for; the test says how it ends. */
 interface Attempt {
   readonly wish: MediaStreamConstraints
   fails(name: string): void
-  opens(...kinds: ('audio' | 'video')[]): void
+  /** The devices that are open now. */
+  opens(...kinds: ('audio' | 'video')[]): FakeTrack[]
 }
 
-function track(kind: string): MediaStreamTrack {
-  return Object.assign(new EventTarget(), {
-    kind,
-    enabled: true,
-    readyState: 'live',
-    contentHint: '',
-    stop() {},
-  }) as never
+type FakeTrack = Omit<MediaStreamTrack, 'readyState'> & { readyState: 'live' | 'ended' }
+
+function track(kind: string): FakeTrack {
+  const made = Object.assign(new EventTarget(), {
+    ...{ kind, enabled: true, contentHint: '', readyState: 'live' },
+    stop() {
+      made.readyState = 'ended'
+    },
+  })
+  return made as never
 }
+
+/** Unplugged, or ended by whoever made it. */
+function end(device: FakeTrack): void {
+  device.readyState = 'ended'
+  device.dispatchEvent(new Event('ended'))
+}
+
+const streamOf = (...tracks: FakeTrack[]) => ({ getTracks: () => tracks, getVideoTracks: () => tracks }) as never
 
 /** A machine whose prompts the test answers. */
-function machine() {
+function machine({ process, muted = { audio: false, video: false } }: Partial<CaptureOptions> = {}) {
+  const sent: Partial<Record<MediaKind, unknown>> = {}
+  const told: string[] = []
+  const pickers: { picks(): FakeTrack }[] = []
   const attempts: Attempt[] = []
   let changed = Promise.withResolvers<void>()
   const getUserMedia = (wish: MediaStreamConstraints) => {
@@ -28,21 +43,46 @@ function machine() {
     attempts.push({
       wish,
       fails: (name) => reject(Object.assign(new Error(name), { name })),
-      opens: (...kinds) => resolve({ getTracks: () => kinds.map(track) } as never),
+      opens(...kinds) {
+        const tracks = kinds.map(track)
+        resolve(streamOf(...tracks))
+        return tracks
+      },
     })
     changed.resolve()
     changed = Promise.withResolvers()
     return promise
   }
   const query = async ({ name }: { name: string }) => ({ state: name === 'microphone' ? 'granted' : 'prompt' })
-  const environment = { mediaDevices: { getUserMedia }, permissions: { query } } as unknown as MediaEnvironment
+  const getDisplayMedia = () => {
+    const { promise, resolve } = Promise.withResolvers<MediaStream>()
+    pickers.push({
+      picks() {
+        const screen = track('video')
+        resolve(streamOf(screen))
+        return screen
+      },
+    })
+    return promise
+  }
+  const mediaDevices = { getUserMedia, getDisplayMedia }
+  const environment = { mediaDevices, permissions: { query } } as unknown as MediaEnvironment
   const capture = createCapture({
-    ...{ environment, muted: { audio: false, video: false }, process: undefined },
-    ...{ changed: async () => {}, updated() {}, failed() {} },
+    ...{ environment, muted, process, updated() {} },
+    async changed(kind, now) {
+      sent[kind] = now
+    },
+    failed: ({ message }) => void told.push(message),
   })
   return {
-    capture,
-    attempts,
+    ...{ capture, attempts, sent, told, pickers },
+    /** With an open camera. */
+    async withCamera(): Promise<FakeTrack> {
+      const opened = capture.open({ video: true })
+      const [camera] = attempts.at(-1)!.opens('video') as [FakeTrack]
+      await opened
+      return camera
+    },
     async attempt(nth: number): Promise<Attempt> {
       while (attempts.length < nth) await changed.promise
       return attempts[nth - 1] as Attempt
@@ -95,4 +135,148 @@ test('what is asked for already is not asked for twice', async () => {
   const answers = await Promise.all(both.map((promise) => promise.catch(({ code }) => code)))
   expect(answers).toEqual(['NOT_ALLOWED', 'NOT_ALLOWED'])
   expect(it.attempts.map(({ wish }) => Object.keys(wish).length).slice(3)).toEqual([2, 1])
+})
+
+test('a camera that ends while another is chosen does not win over it', async () => {
+  const it = machine()
+  const first = await it.withCamera()
+  const chosen = it.capture.switchDevice('video', 'second')
+  end(first)
+  await turn()
+  expect([it.attempts.length, it.sent.video]).toEqual([2, null])
+  const [second] = it.attempts[1]!.opens('video') as [FakeTrack]
+  await chosen
+  expect([it.attempts.length, it.sent.video === second, it.told]).toEqual([2, true, []])
+})
+
+test('where the chosen camera fails, any other replaces the one that ended', async () => {
+  const it = machine()
+  const first = await it.withCamera()
+  void it.capture.switchDevice('video', 'second').catch(() => {})
+  end(first)
+  it.attempts[1]!.fails('NotFoundError')
+  const [other] = (await it.attempt(3)).opens('video') as [FakeTrack]
+  await turn()
+  expect(it.attempts[2]?.wish).toEqual({ video: { deviceId: undefined } } as never)
+  expect([it.sent.video === other, it.capture.state().errors]).toEqual([true, {}])
+})
+
+test('no device stays open for a process that never answers', async () => {
+  const it = machine({ process: () => new Promise(() => {}) })
+  const cameras: FakeTrack[] = []
+  const open = async (asked: Promise<void>) => {
+    asked.catch(() => {})
+    cameras.push(...(it.attempts.at(-1)!.opens('video') as FakeTrack[]))
+    await turn()
+  }
+  await open(it.capture.open({ video: true }))
+  await it.capture.setMuted('video', true)
+  expect(cameras.map(({ readyState }) => readyState)).toEqual(['ended'])
+  await open(it.capture.setMuted('video', false))
+  await open(it.capture.switchDevice('video', 'second'))
+  expect(cameras.map(({ readyState }) => readyState)).toEqual(['ended', 'ended', 'live'])
+  it.capture.close()
+  expect(cameras[2]?.readyState).toBe('ended')
+})
+
+test('a device that ends while it is processed is replaced', async () => {
+  const processed = Promise.withResolvers<void>()
+  const it = machine({ process: (source) => processed.promise.then(() => source) })
+  const opened = it.capture.open({ video: true })
+  const [first] = it.attempts[0]!.opens('video') as [FakeTrack]
+  await turn()
+  end(first)
+  processed.resolve()
+  const [second] = (await it.attempt(2)).opens('video') as [FakeTrack]
+  await opened
+  expect(it.sent.video).toBe(second)
+})
+
+test('a camera that made way for one that is in use is not sent any more, whatever is chosen then', async () => {
+  const it = machine()
+  const first = await it.withCamera()
+  const second = it.capture.switchDevice('video', 'second')
+  it.attempts[1]!.fails('NotReadableError')
+  await it.attempt(3)
+  expect(first.readyState).toBe('ended')
+  const third = it.capture.switchDevice('video', 'third').catch(({ code }) => code)
+  it.attempts[3]!.fails('NotFoundError')
+  expect(await third).toBe('NOT_FOUND')
+  expect(it.capture.state().slots.video).toEqual({ name: 'lost', code: 'NOT_FOUND' })
+  expect([it.sent.video, it.capture.device('video')]).toEqual([null, null])
+  it.attempts[2]!.fails('NotReadableError')
+  await second
+  // The first one is not opened again for a wish that is gone.
+  expect(it.attempts).toHaveLength(4)
+})
+
+test('a camera that is chosen while the camera is off replaces a track of the application', async () => {
+  const it = machine()
+  await it.capture.open(streamOf(track('video')))
+  await it.capture.setMuted('video', true)
+  await it.capture.switchDevice('video', 'chosen')
+  const on = it.capture.setMuted('video', false)
+  expect(it.attempts.map(({ wish }) => wish)).toEqual([{ video: { deviceId: { exact: 'chosen' } } }] as never)
+  const [chosen] = it.attempts[0]!.opens('video') as [FakeTrack]
+  await on
+  expect(it.sent.video).toBe(chosen)
+})
+
+test('unmuting enables a track only where that was given disabled', async () => {
+  const it = machine()
+  const [asleep, held] = [track('audio'), track('audio')]
+  asleep.enabled = false
+  await it.capture.open(streamOf(asleep))
+  expect(it.capture.state().muted.audio).toBe(true)
+  await it.capture.setMuted('audio', false)
+  expect(asleep.enabled).toBe(true)
+  await it.capture.switchDevice('audio', held as never)
+  for (const given of [held, asleep]) {
+    await it.capture.switchDevice('audio', given as never)
+    // Push to talk: the application does it by itself.
+    given.enabled = false
+    await it.capture.setMuted('audio', true)
+    await it.capture.setMuted('audio', false)
+    expect(given.enabled).toBe(false)
+  }
+})
+
+test('a track that had ended when it was given is lost', async () => {
+  const it = machine()
+  const [camera, screen] = [track('video'), track('video')]
+  for (const ended of [camera, screen]) ended.stop()
+  await it.capture.open(streamOf(camera))
+  await it.capture.shareScreen(screen as never)
+  const { slots, sharing } = it.capture.state()
+  expect([slots.video, sharing, it.sent.video]).toEqual([{ name: 'lost', code: 'DEVICE_LOST' }, false, null])
+  expect(it.told).toEqual(['The video track that was given ended'])
+})
+
+test('after the end no further device is asked for, and nothing is there', async () => {
+  const it = machine()
+  const opened = it.capture.open({ audio: true, video: true }).catch(({ code }) => code)
+  it.attempts[0]!.fails('NotReadableError')
+  const ofMicrophone = await it.attempt(2)
+  it.capture.close()
+  const [microphone] = ofMicrophone.opens('audio') as [FakeTrack]
+  expect(await opened).toBe('CLOSED')
+  expect([it.attempts.length, microphone.readyState]).toEqual([2, 'ended'])
+  const empty = { name: 'empty' } as const
+  expect(it.capture.state().slots).toEqual({ audio: empty, video: empty, screen: empty })
+})
+
+test('a screen is asked for once, however often the button is pressed; whoever wants none any more gets none', async () => {
+  const it = machine()
+  const shared = [it.capture.shareScreen({}), it.capture.stopScreen(), it.capture.shareScreen({})]
+  const screen = it.pickers[0]!.picks()
+  await Promise.all(shared)
+  expect([it.pickers.length, screen?.readyState, it.sent.video === screen]).toEqual([1, 'live', true])
+  await it.capture.stopScreen()
+  const asked = [it.capture.shareScreen({}), it.capture.shareScreen({}), it.capture.stopScreen()]
+  const unwanted = it.pickers[1]!.picks()
+  await Promise.all(asked)
+  const closing = it.capture.shareScreen({}).catch(({ code }) => code)
+  it.capture.close()
+  const late = it.pickers[2]!.picks()
+  expect([await closing, unwanted?.readyState, late?.readyState]).toEqual(['CLOSED', 'ended', 'ended'])
 })

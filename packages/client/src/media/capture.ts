@@ -33,6 +33,10 @@ export function createCapture({ environment, changed, updated, failed, ...option
   const { mediaDevices } = environment
   const slots = { audio: createSlot(), video: createSlot(), screen: createSlot() }
   const muted: Record<MediaKind, boolean> = { ...options.muted }
+  /** Given while they were disabled, which muted their kind: no other track of the application is enabled here. */
+  const asleep = new WeakSet<MediaStreamTrack>()
+  /** What the browser's picker gives, while the picker is open. */
+  let picker: Promise<MediaStreamTrack> | undefined
   let closed = false
 
   const isOff = (kind: MediaKind) => kind === 'video' && muted.video && !options.keepsCamera
@@ -40,7 +44,8 @@ export function createCapture({ environment, changed, updated, failed, ...option
   /** The newest wish of the slot; the answer says whether it still is. */
   function begin(slot: Slot): () => boolean {
     const turn = ++slot.turn
-    slot.opening = undefined
+    slot.pending?.stop()
+    slot.opening = slot.pending = undefined
     return () => slot.turn === turn && !closed
   }
 
@@ -72,32 +77,38 @@ export function createCapture({ environment, changed, updated, failed, ...option
   async function use(kind: MediaKind, source: MediaStreamTrack, isCurrent: () => boolean, wish?: Constraints) {
     const own = wish !== undefined
     const slot = slots[kind]
-    if (own && isCurrent()) source.enabled = !muted[kind]
-    const device: Device = { source, sent: own && isCurrent() ? await processed(source) : source, own, wish }
+    let sent = source
+    if (own && isCurrent()) {
+      source.enabled = !muted[kind]
+      slot.pending = source
+      sent = await processed(source)
+    }
+    const device: Device = { source, sent, own, wish }
     if (!isCurrent()) return release(device)
     const before = slot.device
-    if (own) hint(device.sent, 'motion')
-    Object.assign(slot, { device, wish, code: undefined, opening: undefined })
-    source.addEventListener('ended', () => {
-      if (slot.device === device && !closed) void ended(kind, device)
-    })
+    if (own) hint(sent, 'motion')
+    Object.assign(slot, { device, wish, code: undefined, opening: undefined, pending: undefined })
+    const lost = async () => {
+      if (slot.device === device) await ended(kind, device)
+    }
+    source.addEventListener('ended', () => void lost())
     await apply(kind)
     if (before?.source !== source) release(before)
+    // No event tells of one that ended before.
+    if (source.readyState === 'ended') await lost()
   }
 
   /** A phone opens one camera at a time: the old one makes way, and comes back if that does not help. */
   async function makeWay(kind: MediaKind, wish: Constraints, isCurrent: () => boolean): Promise<boolean> {
-    const { device } = slots[kind]
+    const slot = slots[kind]
+    const { device } = slot
+    slot.device = null
     release(device)
     for (const each of [wish, device?.wish]) {
-      const [track] = (await openDevices(environment, { [kind]: each })).tracks
+      const [track] = (await openDevices(environment, { [kind]: each }, isCurrent)).tracks
       if (!track) continue
       const isUsed = use(kind, track, isCurrent, each).then(() => true)
       if (await isUsed.catch(() => false)) return each === wish
-    }
-    if (isCurrent()) {
-      slots[kind].device = null
-      await apply(kind)
     }
     return false
   }
@@ -108,7 +119,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
   ): Promise<void> {
     const wanted = kinds.filter((kind) => turns[kind])
     const isCurrent = (kind: MediaKind) => turns[kind]?.() === true
-    const { tracks, errors } = await openDevices(environment, pick(wish, wanted))
+    const { tracks, errors } = await openDevices(environment, pick(wish, wanted), isCurrent)
     const uses = tracks.map(async (track) => {
       const kind = track.kind as MediaKind
       await use(kind, track, () => isCurrent(kind), wish[kind]).catch((error) => {
@@ -128,7 +139,10 @@ export function createCapture({ environment, changed, updated, failed, ...option
       slot.opening = undefined
       // One that was sent before is sent still.
       if (slot.device) slot.wish = slot.device.wish
-      else slot.code = error.code
+      else {
+        slot.code = error.code
+        await apply(kind)
+      }
     }
     updated()
     assertOpen(!closed)
@@ -139,9 +153,14 @@ export function createCapture({ environment, changed, updated, failed, ...option
   function open(wish: MediaStreamConstraints): Promise<void> {
     const turns: Partial<Record<MediaKind, () => boolean>> = {}
     for (const kind of kindsOf(wish)) {
-      const isCurrent = begin(slots[kind])
-      slots[kind].wish = wish[kind]
+      const slot = slots[kind]
+      const isCurrent = begin(slot)
+      slot.wish = wish[kind]
       if (!isOff(kind)) turns[kind] = isCurrent
+      else {
+        release(slot.device)
+        slot.device = null
+      }
     }
     const work = kinds.some((kind) => turns[kind]) ? openNow(wish, turns) : Promise.resolve()
     for (const kind of kinds) if (turns[kind]) slots[kind].opening = work
@@ -152,10 +171,16 @@ export function createCapture({ environment, changed, updated, failed, ...option
   /** The device was unplugged or taken away: any other of its kind is better than none. */
   async function ended(kind: MediaKind, device: Device): Promise<void> {
     const slot = slots[kind]
+    const { turn, opening } = slot
     slot.device = null
     let cause: unknown
     if (device.own) {
       release(device)
+      if (opening) {
+        // What was chosen meanwhile takes its place.
+        await Promise.all([apply(kind), opening.catch(() => undefined)])
+        if (slot.turn !== turn || slot.device) return
+      }
       try {
         return await open({ [kind]: Object.assign({}, slot.wish, { deviceId: undefined }) })
       } catch (error) {
@@ -195,8 +220,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
       const deviceId = device?.source.getSettings?.().deviceId
       if (device) slot.wish = Object.assign(deviceId ? { deviceId } : {}, device.wish)
     } else if (kind === 'video' && !mute && !device && wish && !opening) return open({ video: wish })
-    // A preview's track that was switched off there sends nothing until it is enabled.
-    else if (device && !mute) device.source.enabled = true
+    else if (device && !mute && asleep.delete(device.source)) device.source.enabled = true
     await apply(kind)
     if (goesOff) release(device)
   }
@@ -211,8 +235,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
     release(device)
   }
 
-  async function captureScreen(wish: DisplayMediaStreamOptions | MediaStreamTrack): Promise<MediaStreamTrack> {
-    if (isTrack(wish)) return wish
+  async function captureScreen(wish: DisplayMediaStreamOptions): Promise<MediaStreamTrack> {
     if (!mediaDevices?.getDisplayMedia) throw new MediaError('NOT_SUPPORTED', 'No getDisplayMedia')
     const stream = await mediaDevices.getDisplayMedia({ video: true, audio: false, ...wish })
     const [track] = stream.getVideoTracks()
@@ -222,31 +245,47 @@ export function createCapture({ environment, changed, updated, failed, ...option
     return track
   }
 
+  function pickScreen(wish: DisplayMediaStreamOptions): Promise<MediaStreamTrack> {
+    picker ??= captureScreen(wish).finally(() => {
+      picker = undefined
+    })
+    return picker
+  }
+
   async function shareScreen(wish: DisplayMediaStreamOptions | MediaStreamTrack): Promise<void> {
     const { screen } = slots
     const own = !isTrack(wish)
     const isCurrent = begin(screen)
-    screen.opening = captureScreen(wish)
+    const asked = own ? pickScreen(wish) : Promise.resolve(wish)
+    screen.opening = asked
     updated()
-    const source = await (screen.opening as Promise<MediaStreamTrack>).finally(() => {
+    const settled = () => {
       if (isCurrent()) screen.opening = undefined
       updated()
+    }
+    const source = await asked.catch((error) => {
+      settled()
+      throw error
     })
     const device: Device = { source, sent: source, own, wish: undefined }
     if (!isCurrent()) {
-      release(device)
+      // A newer call that waits for the same picker uses this screen.
+      if (screen.opening !== asked) release(device)
       assertOpen(!closed)
       return
     }
     const before = screen.device
     screen.device = device
+    settled()
     // Text shall stay readable when the bandwidth is small.
     if (own) hint(source, 'detail')
-    source.addEventListener('ended', () => {
-      if (screen.device === device && !closed) void stopScreen()
-    })
+    const lost = async () => {
+      if (screen.device === device) await stopScreen()
+    }
+    source.addEventListener('ended', () => void lost())
     await apply('video')
     if (before?.source !== source) release(before)
+    if (source.readyState === 'ended') await lost()
   }
 
   const errors = () => Object.fromEntries(kinds.map((kind) => [kind, slots[kind].code]).filter(([, code]) => code))
@@ -265,7 +304,10 @@ export function createCapture({ environment, changed, updated, failed, ...option
         for (const kind of kindsOf(media)) {
           const track = media.getTracks().find((candidate) => candidate.kind === kind) as MediaStreamTrack
           // One that was switched off in a preview begins so.
-          if (!track.enabled) muted[kind] = true
+          if (!track.enabled) {
+            muted[kind] = true
+            asleep.add(track)
+          }
           await use(kind, track, begin(slots[kind]))
         }
         return
@@ -296,7 +338,11 @@ export function createCapture({ environment, changed, updated, failed, ...option
     stopScreen,
     close(): void {
       closed = true
-      for (const { device } of Object.values(slots)) release(device)
+      for (const slot of Object.values(slots)) {
+        begin(slot)
+        release(slot.device)
+        Object.assign(slot, { device: null, code: undefined, wish: undefined })
+      }
     },
   }
 }

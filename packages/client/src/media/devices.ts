@@ -62,10 +62,15 @@ export interface Opened {
 
 /**
  * Microphone and camera with one prompt, or what can be had of them: who has no camera is heard all the same. A prompt that
- * was refused is not shown a second time.
+ * was refused is not shown a second time, and nothing is asked for that is no longer wanted.
  */
-export async function openDevices(environment: MediaEnvironment, wish: MediaStreamConstraints): Promise<Opened> {
-  const wanted = kindsOf(wish)
+export async function openDevices(
+  environment: MediaEnvironment,
+  wish: MediaStreamConstraints,
+  isWanted: (kind: MediaKind) => boolean,
+): Promise<Opened> {
+  const wanted = kindsOf(wish).filter(isWanted)
+  if (wanted.length === 0) return { tracks: [], errors: {} }
   try {
     if (!environment.mediaDevices) throw new MediaError('NOT_SUPPORTED', 'No mediaDevices without https')
     return { tracks: (await environment.mediaDevices.getUserMedia(wish)).getTracks(), errors: {} }
@@ -78,7 +83,7 @@ export async function openDevices(environment: MediaEnvironment, wish: MediaStre
       // Where the other one was denied before, there was no prompt at all.
       const isOpen = states[i] === 'granted' || (states[i] === 'prompt' && states.includes('denied'))
       if (error.code === 'NOT_ALLOWED' && !isOpen) continue
-      const one = await openDevices(environment, { [kind]: wish[kind] })
+      const one = await openDevices(environment, { [kind]: wish[kind] }, isWanted)
       all.tracks.push(...one.tracks)
       if (one.tracks.length > 0) delete all.errors[kind]
       else Object.assign(all.errors, one.errors)
