@@ -68,7 +68,6 @@ export function createCallMedia(call: CallOfMedia, options: CallMediaOptions = {
 function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const { configuration = {}, statsIntervalMs = 1000, earlyOffer = true } = options
   const client = options.client ?? call.client
-  const releaseSignals = call.claimSignals?.()
   const environment = options.environment ?? browserEnvironment()
   const local = new environment.MediaStream()
   const remote = new environment.MediaStream()
@@ -158,6 +157,8 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     offer: (how) => void negotiation.offer(how),
   })
 
+  // Last: a part that cannot be made claims nothing.
+  const releaseSignals = call.claimSignals?.()
   change(capture.state())
 
   function updated(): void {
@@ -285,7 +286,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     releaseSignals?.()
     for (const stream of [local, remote]) for (const track of stream.getTracks()) stream.removeTrack(track)
     const receiving = { audio: false, video: false }
-    change({ name: 'closed', sharing: false, errors: {}, receiving, quality: 'unknown' })
+    change({ ...capture.state(), name: 'closed', receiving, quality: 'unknown' })
   }
 
   /** What the application asks for: its failure is a MediaError. */
