@@ -22,6 +22,8 @@ function createPlayback(element: HTMLMediaElement, { stream, failed, changed, de
 
   async function resume(): Promise<void> {
     if (signal.aborted) return
+    // A refusal comes at once; the promise of what is allowed waits for the first sound or picture.
+    const timer = setTimeout(() => element.paused || become('playing'))
     try {
       await element.play()
       become('playing')
@@ -30,6 +32,8 @@ function createPlayback(element: HTMLMediaElement, { stream, failed, changed, de
       if (name === 'NotAllowedError') become('blocked')
       // What plays was changed in the meantime: the next attempt is on its way.
       else if (name !== 'AbortError') throw error
+    } finally {
+      clearTimeout(timer)
     }
   }
 
