@@ -52,6 +52,15 @@ describe('a socket that was given up', () => {
   })
 })
 
+test('a client that is closed and connected again signs in as whoever is there then', async () => {
+  const fake = await onlineFake()
+  fake.client.close()
+  fake.client.connect()
+  await turn()
+  expect(fake.asked).toEqual(['first', 'first'])
+  expect(fake.socket.protocols[1]).toBe('token 2')
+})
+
 describe('coming back', () => {
   const waiting = (state: ConnectionState) => (state.name === 'waiting' ? state.retryAt - start : undefined)
 

@@ -218,6 +218,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     failures = 0
     late = 0
     user.lost(true, why.error)
+    tokens.forget()
     self = undefined
     enter({ name: 'closed', why })
   }

@@ -63,6 +63,36 @@ describe('the held token', () => {
     expect(tokens.msLeft(tokens.held()!)).toBe(3_600_000)
   })
 
+  test('of somebody before is forgotten, also one that is still on its way', async () => {
+    const gifts: PromiseWithResolvers<SessionToken>[] = []
+    const { fake, reasons, tokens } = setUp(() => {
+      const gift = Promise.withResolvers<SessionToken>()
+      gifts.push(gift)
+      return gift.promise
+    })
+    const give = async (nth: number) => {
+      await turn()
+      gifts[nth - 1]?.resolve(tokenFor(fake, 3_600_000, `t${nth}`))
+    }
+    const first = tokens.current()
+    await give(1)
+    await first
+    const late = failure(tokens.renewed())
+    await fake.pass(500)
+    tokens.forget()
+    const next = tokens.current()
+    await give(3)
+    expect((await next).token).toBe('t3')
+    await give(2)
+    expect((await late).code).toBe('TOKEN_FAILED')
+    expect([tokens.held()?.token, tokens.last()?.token]).toEqual(['t3', 't3'])
+    const waits = failure(tokens.renewed())
+    tokens.forget()
+    await fake.pass(15_000)
+    expect([(await waits).code, tokens.held(), tokens.last()]).toEqual(['TOKEN_FAILED', undefined, undefined])
+    expect(reasons).toEqual(['first', 'expiring', 'first'])
+  })
+
   test('who asks at the same time asks once', async () => {
     const { reasons, tokens } = setUp((fake) => tokenFor(fake, 3_600_000))
     await Promise.all([tokens.current(), tokens.current(), tokens.renewed()])

@@ -24,6 +24,8 @@ export function createTokens(
   /** What `getToken` gave, also when nobody waits for it any more. */
   let given: Promise<SessionToken> | undefined
   let reason: TokenReason = 'first'
+  /** Counts the participants: a token that was asked for before a `forget` is not used. */
+  let person = 0
   /** The service's clock minus this one. */
   let clockOffset = 0
   let isClockKnown = false
@@ -87,18 +89,25 @@ export function createTokens(
   }
 
   async function fetchToken(): Promise<SessionToken> {
+    const mine = person
+    const ofNow = <T>(value: T): T => {
+      if (mine !== person) throw tokenError('The client was closed.')
+      return value
+    }
     const pause = held ? msOfPause() : 0
     if (pause > 0) await new Promise<void>((resolve) => env.after(pause, resolve))
     // It was given up, and may still come.
     const late = given && (await within(latePatience * timeoutMs, given).catch(() => undefined))
-    return late ?? within(timeoutMs, start())
+    return ofNow(late) ?? ofNow(await within(timeoutMs, start()))
   }
 
   function ask(): Promise<SessionToken> {
-    asking ??= fetchToken().finally(() => {
-      asking = undefined
+    if (asking) return asking
+    const mine = fetchToken().finally(() => {
+      if (asking === mine) asking = undefined
     })
-    return asking
+    asking = mine
+    return mine
   }
 
   return {
@@ -117,6 +126,12 @@ export function createTokens(
     refused(): void {
       held = undefined
       reason = 'refused'
+    },
+    /** The client is closed: whoever connects it again may be somebody else. */
+    forget(): void {
+      person++
+      held = last = given = asking = undefined
+      reason = 'first'
     },
     setServerTime(iso: string): void {
       const time = Date.parse(iso)
