@@ -65,8 +65,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   const signals = createSignals(listeners)
   let accepting: Promise<void> | undefined
   let isClaimed = false
-  /** What this side said last of what it sends. */
-  let sent: CallMediaFlags | undefined
+  /** What this side sends. One object for all requests: each says what is true when it goes out. */
+  let sent: (CallMediaFlags & { call_uuid: string }) | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
     settleInvited = (error) => (error ? reject(error) : resolve())
@@ -198,8 +198,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     connected: () => ask('call.connected', {}, { onReply: (reply) => reply.ok && apply({ type: 'connected' }) }),
     alerting: () => ask('call.alerting'),
     sendMedia({ audio, video, screen }) {
-      sent = { audio, video, screen }
-      return ask('call.media', sent, { insistent: true })
+      sent = Object.assign(sent ?? {}, { call_uuid: call.callUuid, audio, video, screen })
+      return ask('call.media', {}, { data: sent, insistent: true })
     },
     sendStats: (stats) => ask('call.stats', { stats }, { insistent: true }),
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),

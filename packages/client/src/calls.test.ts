@@ -572,6 +572,17 @@ describe('what is known of the other side', () => {
     expect(fake.socket.sent).toMatchObject([{ event: 'call.media', data: { call_uuid: uuid1, ...flags } }])
   })
 
+  test('[MEDIA1] of two mutes the newer one counts, also where the older one has to be told again', async () => {
+    const { fake, call } = await answered()
+    const flags = { audio: true, video: true, screen: false }
+    void call.sendMedia({ ...flags, audio: false })
+    fake.socket.fails('SERVICE_UNAVAILABLE', { retryable: true, retry_after_ms: 1_000 })
+    void call.sendMedia(flags)
+    fake.socket.replies('call.ack', { call_uuid: uuid1, status: 'accepted' })
+    await fake.pass(1_000)
+    expect(fake.socket.sent.slice(-3).map(({ data }) => data.audio)).toEqual([false, true, true])
+  })
+
   test('[STAT1] how the media is here is told, also when the call is over', async () => {
     const { fake, call } = await answered()
     const stats = { rtt_ms: 40, codec: 'audio/opus' }

@@ -9,6 +9,7 @@ export type Reply =
 
 export interface Request {
   readonly event: ClientEventName
+  /** Read each time that it is sent. */
   readonly data: object
   /** Goes on being asked after its time, however often it fails: hanging up has to arrive at last, and who is muted. */
   readonly insistent?: boolean
