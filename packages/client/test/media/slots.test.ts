@@ -140,8 +140,9 @@ test('a camera that is off when media starts, or that is switched off while it o
       release()
       await started
       const open = window.opened.filter(({ readyState }) => readyState === 'live').map(({ kind }) => kind)
+      const after = callee.state.slots.video.name
       pair.close()
-      return { asked, opening, open, after: callee.state.slots.video.name }
+      return { asked, opening, open, after }
     })
     expect(found).toEqual({ asked: '[{"audio":true}]', opening: 'opening', open: ['audio'], after: 'empty' })
   })
@@ -180,8 +181,9 @@ test('of two switches the newer one counts, in whatever order they come', async 
       await older
       const width = caller.state.local.getVideoTracks()[0]?.getSettings().width
       const live = window.opened.filter(({ readyState }) => readyState === 'live').length
+      const slot = caller.state.slots.video.name
       close()
-      return { width, live, slot: caller.state.slots.video.name }
+      return { width, live, slot }
     })
     expect(found).toEqual({ width: 160, live: 1, slot: 'live' })
   })
