@@ -187,6 +187,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       },
       onLeft: waking.committed,
       onDoubt: waking.doubt,
+      onNodeDied: waking.nodeDied,
       onQuiet: waking.isQuiet,
       onPassed: journal.relayed,
       recorder,

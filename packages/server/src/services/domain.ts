@@ -1,5 +1,5 @@
 import type { CallQuality } from '@ringwire/protocol/backend'
-import { type Call, type CallRef, callKey } from '../call/call.ts'
+import { type Call, type CallRef, callKey, type RingingCall } from '../call/call.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
@@ -16,7 +16,7 @@ import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
 import { createEndQuality } from './end-quality.ts'
-import { isHeldElsewhere } from './holders.ts'
+import { isHeldElsewhere, isShareOf } from './holders.ts'
 import { createOutbox, type Outbox, type OutboxOptions } from './outbox.ts'
 import { createQuality, type Quality } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
@@ -48,6 +48,8 @@ export interface DomainOptions {
   readonly onLeft: OutboxOptions['onLeft']
   /** A device of the callee may have fallen asleep since the call rings [PUSH2]. */
   readonly onDoubt: ArrivalsOptions['onDoubt']
+  /** A node is gone while these calls ring: this node's share of them [PUSH2]. */
+  readonly onNodeDied: (calls: readonly RingingCall[]) => void
   /** A call that is over or was answered, here or elsewhere; called again at each of its later versions. */
   readonly onQuiet: (ref: CallRef) => void
   readonly onPassed: RelayOptions['onPassed']
@@ -86,7 +88,7 @@ const qualityMs = 250
 
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
-  const { isRelayOnly, recorder, hearsEnds, onLeft, onDoubt, onQuiet } = options
+  const { isRelayOnly, recorder, hearsEnds, onLeft, onDoubt, onNodeDied, onQuiet } = options
   const { stores, sessions, nodes, uptime } = backend
   const store = stores.calls
   const durations = {
@@ -164,11 +166,10 @@ export function createDomain(options: DomainOptions): Domain {
     onPage(live, isAfterDeath) {
       // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
       // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
-      for (const call of live) {
-        if (call.status !== 'ringing') onQuiet(call)
-        // Sessions of the callee may have been at the node that died.
-        else if (isAfterDeath) onDoubt(call, { cause: 'node_died' })
-      }
+      for (const call of live) if (call.status !== 'ringing') onQuiet(call)
+      // Each node that is left looks after its share; if one of them dies meanwhile, the shares are dealt out again.
+      const ringing = isAfterDeath ? live.filter((call) => call.status === 'ringing') : []
+      onNodeDied(ringing.filter((call) => isShareOf(call, nodes)))
     },
     onRound(now, live) {
       for (const call of delivery.sweep(now, live)) {

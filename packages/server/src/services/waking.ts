@@ -1,16 +1,25 @@
 import type { WakeDevice } from '@ringwire/protocol/webhook-events'
 import type { RingTickets } from '../auth/ring-ticket.ts'
 import { deviceOfTicketSession } from '../auth/ring-ticket.ts'
-import { type Call, type CallRef, callKey, isLive, participantOf, type RingingCall } from '../call/call.ts'
+import {
+  type Call,
+  type CallRef,
+  callKey,
+  isLive,
+  type Participant,
+  participantOf,
+  type RingingCall,
+} from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { stopsRinging } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { Sessions } from '../ports/sessions.ts'
+import type { SeenSession, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Wakes } from '../ports/wakes.ts'
 import type { Sender, SentResult } from '../push/sender.ts'
 import { pause } from '../time/pause.ts'
+import { inBatches } from './in-batches.ts'
 
 export interface WakingOptions {
   readonly devices: Pick<Devices, 'of'>
@@ -38,12 +47,11 @@ export interface CalleeDevices {
   readonly registered: number
 }
 
-/** Why a device may have fallen asleep while a call rings [PUSH2]. */
-export type Doubt =
-  /** A session of it lost its socket, or does not answer pings there. */
-  | { readonly cause: 'lost' | 'unsure'; readonly deviceId: string | null }
-  /** Sessions of any device may have been at that node. */
-  | { readonly cause: 'node_died' }
+/** A session of a device lost its socket while a call rings, or does not answer pings there: the device may sleep [PUSH2]. */
+export interface Doubt {
+  readonly cause: 'lost' | 'unsure'
+  readonly deviceId: string | null
+}
 
 export interface Waking {
   /**
@@ -53,6 +61,11 @@ export interface Waking {
   committed(step: Step): void
   /** Looks which devices of the callee sleep by now, and wakes those that were not woken for the call yet; returns at once. */
   doubt(call: RingingCall, doubt: Doubt): void
+  /**
+   * A node is gone: any device of these calls may have had its session there, and what the node was sending is lost. Looks
+   * after a moment, some calls at a time, and wakes as `doubt` does; returns at once.
+   */
+  nodeDied(calls: readonly RingingCall[]): void
   /** A call does not ring any more, whichever node saw to that: nobody is woken for it from now on. */
   isQuiet(ref: CallRef): void
   /** Waits a moment for what is under way, and gives up the rest; nobody is woken from then on. */
@@ -70,7 +83,7 @@ interface Ring {
   endsHere: boolean
 }
 
-/** A page that is loaded again is back within this time, and nobody is woken for it. In ms. */
+/** A page that is loaded again, or goes to another node, is back within this time, and nobody is woken for it. In ms. */
 const reloadMs = 1_000
 
 /**
@@ -83,6 +96,8 @@ export function createWaking(options: WakingOptions): Waking {
   /** Of all calls. */
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
+  /** The looks for the nodes that are gone: one page of calls after the other. */
+  let looking: Promise<unknown> = Promise.resolve()
 
   const isWanted = (product: string) => sender.servesAny || options.hearsWakes(product)
   const isServed = ({ address }: Device) => sender.serves(address.platform)
@@ -142,21 +157,22 @@ export function createWaking(options: WakingOptions): Waking {
     // An unsure socket counts: it is just being asked about this call, too.
     const asleep = registered.filter(({ deviceId }) => !live.has(deviceId))
     const names = asleep.map(({ deviceId }) => deviceId)
+    // Without a push service nobody asks whether the ring is known.
+    if (names.length === 0 && !sender.servesAny) return
     await push(call, asleep, await wakes.add(callKey(call), names, until), ring, signal)
   }
 
-  /** The ring goes on, and a device may have fallen asleep. */
-  async function look(call: RingingCall, doubt: Doubt, ring: Ring, signal: AbortSignal): Promise<void> {
-    if (doubt.cause === 'lost') await pause(reloadMs, signal)
+  /** The ring goes on, and devices may have fallen asleep. Does not wait for the pushes that it begins. */
+  async function look(call: RingingCall, deviceId: string | null, signal: AbortSignal): Promise<void> {
     if (signal.aborted || isOver(call)) return
     const { registered, awake } = await atLast(() => read(call), call.ringExpiresAt, signal)
-    const named = doubt.cause !== 'node_died' && doubt.deviceId !== null ? [doubt.deviceId] : []
+    const named = deviceId === null ? [] : [deviceId]
     const names = new Set([...named, ...registered.map(({ deviceId }) => deviceId)].filter((name) => !awake.has(name)))
     if (names.size === 0 || (await load(call))?.status !== 'ringing') return
     const fresh = await wakes.add(callKey(call), [...names], call.ringExpiresAt)
     const told = fresh.map((deviceId) => wakeDevice(deviceId, registered))
     if (told.length > 0) options.onWokenAgain(call, told).catch(onError)
-    await push(call, registered, fresh, ring, signal)
+    void begin(call, (ring, signal) => push(call, registered, fresh, ring, signal))
   }
 
   function wakeDevice(deviceId: string, registered: readonly Device[]): WakeDevice {
@@ -173,7 +189,11 @@ export function createWaking(options: WakingOptions): Waking {
     signal: AbortSignal,
   ): Promise<void> {
     const due = of.filter((device) => names.includes(device.deviceId) && isServed(device))
-    await Promise.all(due.map((device) => pushOne(call, device, ring, signal)))
+    const unserved = names.filter((name) => !due.some(({ deviceId }) => deviceId === name))
+    await Promise.all([
+      wakes.settle(callKey(call), unserved),
+      ...due.map((device) => pushOne(call, device, ring, signal)),
+    ])
   }
 
   async function pushOne(call: RingingCall, device: Device, ring: Ring, signal: AbortSignal): Promise<void> {
@@ -185,9 +205,10 @@ export function createWaking(options: WakingOptions): Waking {
     }
     ring.sending.add(device)
     const result = await sender.send(device, { type: 'call.wake', callUuid, payload, expiresAt }, signal)
-    // Of others it is not known that the device heard nothing: it hears that the ring is over.
-    if (hasFailed(result)) await wakes.remove(callKey(call), device.deviceId)
     if (!signal.aborted) ring.sending.delete(device)
+    if (result === 'accepted') await wakes.settle(callKey(call), [device.deviceId])
+    // After any other result the device may have heard of the ring, so it has to hear of its end.
+    else if (hasFailed(result)) await wakes.remove(callKey(call), device.deviceId)
   }
 
   async function cancel(call: Call, isTold: (device: Device) => boolean): Promise<void> {
@@ -213,25 +234,47 @@ export function createWaking(options: WakingOptions): Waking {
 
   /** Everybody who was woken, but for the device that answered or rejected. */
   async function cancelAll({ call, event }: Step, decided: string | null | undefined): Promise<void> {
+    if (!sender.servesAny) return
     const woken = await wakes.of(callKey(call))
-    const seen = woken !== undefined && decided !== undefined ? [] : await sessions.seen(participantOf(call, 'callee'))
+    if (woken?.length === 0) return
+    const seen = woken !== undefined && decided !== undefined ? [] : await seenOrNone(participantOf(call, 'callee'))
     const author = seen.find(({ sessionId }) => event.type === 'rejected' && sessionId === event.by?.sessionId)
     const except = decided ?? author?.deviceId
-    // This process began after the ring: whoever is not there was woken.
+    // No process is known that saw the ring begin: a device without a session counts as woken.
     const awake = new Set(seen.map(({ deviceId }) => deviceId))
     const isWoken = ({ deviceId }: Device) => woken?.includes(deviceId) ?? !awake.has(deviceId)
     await cancel(call, (device) => device.deviceId !== except && isWoken(device))
   }
 
-  function begin(call: RingingCall, work: (ring: Ring, signal: AbortSignal) => Promise<void>): void {
+  /** While the store is away nobody is: the cancellations do not wait for it, and one too many does no harm. */
+  async function seenOrNone(callee: Participant): Promise<readonly SeenSession[]> {
+    try {
+      return await sessions.seen(callee)
+    } catch (error) {
+      if (error instanceof StoreError) return []
+      throw error
+    }
+  }
+
+  /** Resolves when the work is done, and never rejects. */
+  async function begin(call: RingingCall, work: (ring: Ring, signal: AbortSignal) => Promise<void>): Promise<void> {
     if (isOver(call)) return
     const ring = ringOf(call)
     const done = work(ring, AbortSignal.any([ring.giveUp.signal, stopping.signal]))
       // It is too late for that.
       .catch(onError)
-      .finally(() => ring.underWay.delete(done))
+      .finally(() => {
+        ring.underWay.delete(done)
+        // `cancelSent` still needs a ring whose pushes were given up.
+        if (ring.underWay.size === 0 && ring.sending.size === 0) forget(call, ring)
+      })
     ring.underWay.add(done)
     waitFor(done)
+    await done
+  }
+
+  function forget(ref: CallRef, ring: Ring | undefined): void {
+    if (rings.get(callKey(ref)) === ring) rings.delete(callKey(ref))
   }
 
   function waitFor(done: Promise<void>): void {
@@ -244,7 +287,7 @@ export function createWaking(options: WakingOptions): Waking {
     const ring = rings.get(callKey(ref))
     ring?.giveUp.abort()
     const done = Promise.all(ring?.underWay ?? [])
-    void done.then(() => rings.delete(callKey(ref)))
+    void done.then(() => forget(ref, ring))
     return done
   }
 
@@ -264,7 +307,7 @@ export function createWaking(options: WakingOptions): Waking {
       if (!isWanted(call.product) || stopping.signal.aborted) return
       if (event.type === 'invited') {
         // Told late, it may be answered or over by now.
-        if (call.status === 'ringing') begin(call, (ring, signal) => wake(call, ring, signal))
+        if (call.status === 'ringing') void begin(call, (ring, signal) => wake(call, ring, signal))
       } else if (stopsRinging(step)) {
         const ring = rings.get(callKey(call))
         if (ring !== undefined) ring.endsHere = true
@@ -278,7 +321,19 @@ export function createWaking(options: WakingOptions): Waking {
     },
     doubt(call, doubt) {
       if (!isWanted(call.product) || stopping.signal.aborted) return
-      begin(call, (ring, signal) => look(call, doubt, ring, signal))
+      void begin(call, async (_, signal) => {
+        if (doubt.cause === 'lost') await pause(reloadMs, signal)
+        await look(call, doubt.deviceId, signal)
+      })
+    },
+    nodeDied(calls) {
+      const wanted = calls.filter(({ product }) => isWanted(product))
+      if (wanted.length === 0 || stopping.signal.aborted) return
+      const done = Promise.all([looking, pause(reloadMs, stopping.signal)]).then(() =>
+        inBatches(wanted, (call) => begin(call, (_, signal) => look(call, null, signal))),
+      )
+      looking = done
+      waitFor(done)
     },
     isQuiet(ref) {
       const ring = rings.get(callKey(ref))

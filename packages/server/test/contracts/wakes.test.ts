@@ -19,14 +19,17 @@ afterAll(async () => {
 
 let now = 1_000
 const clock = () => now
-const onRedis = (store: Store) => createRedisWakes({ store, own: createMemoryWakes(clock), now: clock })
+/** The nodes that are known to be dead. */
+const dead = new Set<string>()
+const onRedis = (store: Store, node = 'one') =>
+  createRedisWakes({ store, node, isDead: (each) => dead.has(each), own: createMemoryWakes(clock), now: clock })
 /** Of one process, and of two nodes of which each asks the other one. */
 const adapters: Readonly<Record<string, () => readonly [Wakes, Wakes]>> = {
   memory() {
     const wakes = createMemoryWakes(clock)
     return [wakes, wakes]
   },
-  redis: () => [onRedis(stores[0]!), onRedis(stores[1]!)],
+  redis: () => [onRedis(stores[0]!), onRedis(stores[1]!, 'two')],
 }
 
 for (const [name, open] of Object.entries(adapters)) {
@@ -50,6 +53,30 @@ for (const [name, open] of Object.entries(adapters)) {
     expect(await one.add(call, ['a', 'b'], now + 45_000)).toEqual(['a'])
   })
 }
+
+test('[PUSH2] a device whose push no push service took is the next node’s once its node is dead', async () => {
+  const [one, two, three] = [onRedis(stores[0]!), onRedis(stores[1]!, 'two'), onRedis(stores[1]!, 'three')]
+  const call = crypto.randomUUID()
+  const add = (wakes: Wakes) => wakes.add(call, ['taken', 'sending'], now + 45_000)
+  expect(await add(one)).toEqual(['taken', 'sending'])
+  await one.settle(call, ['taken'])
+  expect(await add(two)).toEqual([])
+  dead.add('one')
+  const added = await Promise.all([add(two), add(three), add(two)])
+  expect(added.flat()).toEqual(['sending'])
+  // It was not dead after all, and what it finds does not count any more.
+  await one.remove(call, 'sending')
+  expect([...((await three.of(call)) ?? [])].sort()).toEqual(['sending', 'taken'])
+  dead.clear()
+})
+
+test('[PUSH2] nothing is known of a ring of which no node has said anything, as of one that an earlier version began', async () => {
+  const [one, two] = [onRedis(stores[0]!), onRedis(stores[1]!, 'two')]
+  const call = crypto.randomUUID()
+  expect(await two.of(call)).toBeUndefined()
+  await one.add(call, [], now + 45_000)
+  expect(await two.of(call)).toEqual([])
+})
 
 test('[PUSH2] of one process it is known which calls it has not heard of, and what is over is forgotten', () => {
   const wakes = createMemoryWakes(clock)

@@ -135,6 +135,7 @@ export function startRest(options: RestOptions): RestService {
     onLeft() {},
     onQuiet() {},
     onDoubt: () => {},
+    onNodeDied: () => {},
     isRelayOnly: () => false,
     onPassed() {},
     recorder,

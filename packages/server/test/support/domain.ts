@@ -26,6 +26,7 @@ export interface DomainOptions {
   /** The machine's, where it is not given. */
   readonly clock?: Clock
   readonly onQuiet?: (ref: CallRef) => void
+  readonly onNodeDied?: (calls: readonly Call[]) => void
 }
 
 /** The parts that know calls, as the service wires them, over SQLite and memory; without sockets and without time. */
@@ -100,6 +101,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onLeft() {},
     onQuiet: options.onQuiet ?? (() => {}),
     onDoubt: () => {},
+    onNodeDied: options.onNodeDied ?? (() => {}),
     isRelayOnly: () => false,
     onPassed() {},
     hearsEnds: () => true,

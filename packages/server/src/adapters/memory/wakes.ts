@@ -21,6 +21,7 @@ export function createMemoryWakes(now: () => number): OwnWakes {
       for (const deviceId of fresh) known.devices.add(deviceId)
       return fresh
     },
+    settle() {},
     remove: (call, deviceId) => void calls.get(call)?.devices.delete(deviceId),
     of(call) {
       const known = calls.get(call)

@@ -64,7 +64,13 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
   return {
     sessions,
     counters,
-    wakes: createRedisWakes({ store, own: options.ownWakes, now: options.now }),
+    wakes: createRedisWakes({
+      store,
+      node,
+      isDead: options.isDead ?? isGone,
+      own: options.ownWakes,
+      now: options.now,
+    }),
     save,
     tell,
     told,

@@ -5,37 +5,70 @@ import type { Store } from './connection.ts'
 
 export interface RedisWakesOptions {
   readonly store: Pick<Store, 'run'>
+  /** This run of this node. */
+  readonly node: string
+  /** Whether a node is known for sure not to serve any more. */
+  readonly isDead: (node: string) => boolean
   /** What this node did itself: it counts alone while Redis is away, and still where Redis was emptied. */
   readonly own: OwnWakes
   readonly now: () => number
 }
 
+/** What the script says of a device that no node has to wake any more. */
+const settled = '+'
+
 /** Of all nodes. */
-export function createRedisWakes({ store, own, now }: RedisWakesOptions): Wakes {
-  async function whereThere(call: string, args: readonly (string | number)[]): Promise<readonly string[] | undefined> {
-    try {
-      return (await store.run('wakes', [keyOf(call)], args)) as string[]
-    } catch (error) {
-      if (error instanceof StoreError) return undefined
-      throw error
-    }
+export function createRedisWakes({ store, node, isDead, own, now }: RedisWakesOptions): Wakes {
+  async function run(what: string, call: string, keptMs: number, args: readonly string[]): Promise<readonly string[]> {
+    return (await store.run('wakes', [keyOf(call)], [what, node, keptMs, ...args])) as string[]
+  }
+
+  /** Answers the devices that this node has got: nobody had them, or a node that is dead. */
+  async function take(call: string, deviceIds: readonly string[], keptMs: number): Promise<readonly string[]> {
+    const holders = await run(
+      'add',
+      call,
+      keptMs,
+      deviceIds.flatMap((deviceId) => [deviceId, '']),
+    )
+    const isLeft = (holder: string) => holder !== '' && holder !== settled && isDead(holder)
+    const left = deviceIds.flatMap((deviceId, i) => (isLeft(holders[i] ?? '') ? [[deviceId, holders[i] ?? '']] : []))
+    const later = left.length === 0 ? [] : await run('add', call, keptMs, left.flat())
+    const taken = left.flatMap(([deviceId = ''], i) => (later[i] === '' ? [deviceId] : []))
+    return [...deviceIds.filter((_, i) => holders[i] === ''), ...taken]
   }
 
   return {
     async add(call, deviceIds, ringEnd) {
-      const fresh = own.add(call, deviceIds, ringEnd)
-      if (fresh.length === 0) return fresh
+      const known = own.of(call)
+      const others = deviceIds.filter((deviceId) => !known?.includes(deviceId))
+      if (known !== undefined && others.length === 0) return []
       const keptMs = Math.max(1, Math.ceil(ringEnd + wakesKeptMs - now()))
-      return (await whereThere(call, ['add', keptMs, ...fresh])) ?? fresh
+      return own.add(call, (await ifThere(take(call, others, keptMs))) ?? others, ringEnd)
+    },
+    async settle(call, deviceIds) {
+      if (deviceIds.length > 0) await ifThere(run('settle', call, 0, deviceIds))
     },
     async remove(call, deviceId) {
       own.remove(call, deviceId)
-      await whereThere(call, ['remove', 0, deviceId])
+      await ifThere(run('remove', call, 0, [deviceId]))
     },
     async of(call) {
-      const all = (await whereThere(call, ['all', 0])) ?? []
-      return [...new Set([...(own.of(call) ?? []), ...all])]
+      const known = own.of(call)
+      const fields = (await ifThere(run('all', call, 0, []))) ?? []
+      if (known === undefined && fields.length === 0) return undefined
+      return [...new Set([...(known ?? []), ...fields])].filter((deviceId) => deviceId !== '')
     },
+  }
+}
+
+/** Undefined while Redis is away. */
+async function ifThere<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
   }
 }
 

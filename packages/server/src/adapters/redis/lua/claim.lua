@@ -11,6 +11,6 @@ if not known[2] or known[2] == '' then
 end
 local fence = redis.call('HINCRBY', KEYS[1], 'f', 1)
 -- The socket was its last owner's.
-redis.call('HSET', KEYS[1], 'o', ARGV[1], 'k', '0')
+redis.call('HSET', KEYS[1], 'o', ARGV[1], 'k', '0', 'u', '0')
 local isWhole = known[3] == string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
 return { fence, known[2], isWhole and 1 or 0, redis.call('LRANGE', KEYS[2], 0, -1) }
