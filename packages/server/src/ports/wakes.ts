@@ -4,8 +4,8 @@ import type { MaybePromise } from './maybe.ts'
  * Which devices were woken for a ringing call, by whichever node: each is woken once, and hears when the ring is over [PUSH2].
  *
  * Guarantees: if several nodes add the same device at once, one of them gets it. A device belongs to the node that got it until
- * it is settled; if that node dies or leaves before, the next node that adds the device gets it. What is known of a call is
- * forgotten some time after its ring. Rejections are `StoreError`s.
+ * it is settled; if that node dies or leaves before, the next node that adds the device gets it. The devices of a call
+ * are forgotten `wakesKeptMs` after its ring. Rejections are `StoreError`s.
  */
 export interface Wakes {
   /** Notes devices of a call that rings until `ringEnd` (ms since the epoch); answers those that this node is to wake. */

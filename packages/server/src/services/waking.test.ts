@@ -1,7 +1,8 @@
+import { heapStats } from 'bun:jsc'
 import { afterEach, expect, jest, test } from 'bun:test'
-import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
+import { accepted, created, ended, event, ringing } from '../../test/contracts/calls.ts'
 import { createMemoryWakes } from '../adapters/memory/wakes.ts'
-import type { Call, RingingCall } from '../call/call.ts'
+import { type Call, callKey, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import type { Device, PushAddress } from '../ports/devices.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -64,7 +65,13 @@ function setUp(call: RingingCall, known: Call = call, { sender, ...parts }: Part
     waking.committed(step)
     return heard.promise
   }
-  return Object.assign(told, { stop: waking.stop })
+  return Object.assign(told, { stop: waking.stop, doubt: waking.doubt, nodeDied: waking.nodeDied })
+}
+
+/** Rejected by a session whose socket this node does not hold. */
+function rejected(call: RingingCall): Step {
+  const by = { userId: call.callee.userId, role: call.callee.role, sessionId: 'elsewhere' }
+  return { call: ended(call).call, event: { ...event('rejected'), by } }
 }
 
 /** Lets everything go on that waits for nothing but its turn. */
@@ -245,4 +252,124 @@ test('[PUSH2] a stop waits for a second at the most, and gives up what is still 
   expect(signal?.aborted).toBe(false)
   await told.stop()
   expect(signal?.aborted).toBe(true)
+})
+
+test('[PUSH2] when a node is gone the service waits a second, and looks for a hundred calls at a time', async () => {
+  jest.useFakeTimers()
+  const call = ringing()
+  const calls = Array.from({ length: 250 }, (_, n) => ({ ...call, callUuid: `call ${n}` }))
+  const answers: (() => void)[] = []
+  const told = setUp(call, call, {
+    sessions: { seen: () => new Promise((resolve) => answers.push(() => resolve([]))), heldHere: () => undefined },
+  })
+  told.nodeDied(calls)
+  jest.advanceTimersByTime(950)
+  await turns()
+  expect(answers).toHaveLength(0)
+  jest.advanceTimersByTime(50)
+  await turns()
+  expect(answers).toHaveLength(100)
+  jest.useRealTimers()
+  for (const more of [100, 50, 0]) {
+    for (const answer of answers.splice(0)) answer()
+    while (answers.length < more) await new Promise((resolve) => setImmediate(resolve))
+    expect(answers).toHaveLength(more)
+  }
+})
+
+test('[PUSH2] a client that a node which stops sent to another one, and that is there within a second, is not woken', async () => {
+  jest.useFakeTimers()
+  const call = ringing()
+  const sent: string[] = []
+  const isBack = { phone: false }
+  const session = { sessionId: 's', extended: false, appVersion: null, openedAt: 0, isUnsure: false }
+  const told = setUp(call, call, {
+    sessions: {
+      seen: () => (isBack.phone ? Object.keys(addresses).map((deviceId) => ({ ...session, deviceId })) : []),
+      heldHere: () => undefined,
+    },
+    sender: {
+      async send({ deviceId }) {
+        sent.push(deviceId)
+        return 'accepted'
+      },
+    },
+  })
+  told.nodeDied([call])
+  jest.advanceTimersByTime(500)
+  await turns()
+  isBack.phone = true
+  jest.advanceTimersByTime(500)
+  await told.stop()
+  expect(sent).toEqual([])
+})
+
+test('[PUSH2] a node that only had a session of the callee remembers nothing of the call once it has looked', async () => {
+  const call = ringing()
+  const told = setUp(call, call, { devices: { of: () => [] } })
+  const controllers = () => {
+    Bun.gc(true)
+    return heapStats().objectTypeCounts.AbortController ?? 0
+  }
+  const before = controllers()
+  for (let n = 0; n < 1_000; n++) told.doubt({ ...call, callUuid: `call ${n}` }, { cause: 'unsure', deviceId: null })
+  await new Promise((resolve) => setImmediate(resolve))
+  await told.stop()
+  expect(controllers() - before).toBeLessThan(100)
+})
+
+test('[PUSH2] if nobody was woken, the end of a ring reads neither sessions nor devices', async () => {
+  const call = ringing()
+  let reads = 0
+  const heard = Promise.withResolvers<void>()
+  const wakes = createMemoryWakes(() => call.startedAt)
+  wakes.add(callKey(call), [], call.ringExpiresAt)
+  const read = () => {
+    reads++
+    return []
+  }
+  const told = setUp(call, call, {
+    devices: { of: read },
+    sessions: { seen: read, heldHere: () => undefined },
+    wakes: {
+      ...wakes,
+      of(key) {
+        heard.resolve()
+        return wakes.of(key)
+      },
+    },
+  })
+  void told(rejected(call))
+  await heard.promise
+  await told.stop()
+  expect(reads).toBe(0)
+})
+
+test('[PUSH2] a ring whose devices only a backend wakes reads nothing when it is over', async () => {
+  const call = ringing()
+  let reads = 0
+  const read = () => {
+    reads++
+    return []
+  }
+  const told = setUp(call, call, {
+    hearsWakes: () => true,
+    sender: { servesAny: false },
+    devices: { of: read },
+    wakes: { ...createMemoryWakes(() => call.startedAt), of: read },
+    sessions: { seen: read, heldHere: () => undefined },
+  })
+  void told(ended(call))
+  await turns()
+  await told.stop()
+  expect(reads).toBe(0)
+})
+
+test('[PUSH2] sessions that cannot be read when somebody has rejected keep no cancellation back', async () => {
+  const call = ringing()
+  const { parts, left } = away(0, call)
+  const told = setUp(call, call, parts)
+  await told(created(call))
+  left.reads = 1
+  expect(await told(rejected(call))).toEqual(['android call.wake_cancelled', 'browser call.wake_cancelled'])
 })
