@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import { SQL } from 'bun'
 import { failureOf, unavailable } from './failures.ts'
 
@@ -204,10 +205,21 @@ class Connection {
 
 /** One connection that is never closed for being idle or old, and fails rather than connects again by itself. */
 export function openClient(url: string, name: string | undefined, onclose: () => void): SQL {
+  const { pathname, searchParams } = new URL(url)
+  checkRootCertificate(searchParams.get('sslrootcert'))
   // Else PGDATABASE of the environment would count for more than the URL.
-  const database = decodeURIComponent(new URL(url).pathname.slice(1))
+  const database = decodeURIComponent(pathname.slice(1))
   const connection = name === undefined ? {} : { application_name: name }
   return new SQL({ url, database, max: 1, idleTimeout: 0, maxLifetime: 0, connection, onclose })
+}
+
+/** The client would only say that some path cannot be used. */
+function checkRootCertificate(file: string | null): void {
+  try {
+    if (file !== null) accessSync(file, constants.R_OK)
+  } catch {
+    throw unavailable(`sslrootcert names no readable file: ${file}`)
+  }
 }
 
 /**

@@ -1,4 +1,3 @@
-import { accessSync, constants } from 'node:fs'
 import { SQL } from 'bun'
 import { packageRoot } from '../../config/package-root.ts'
 import { connectionName } from '../../ports/node-name.ts'
@@ -28,7 +27,6 @@ const pauseMs = 500
  * is enough where there is nothing to do.
  */
 export async function migrate(url: string, now: number, migrations = readMigrations(migrationFiles)): Promise<void> {
-  checkRootCertificate(url)
   const sql = openClient(url, session.application_name, () => {})
   try {
     await connectSession(sql, session)
@@ -89,16 +87,6 @@ function notAllowed(error: Error): Error {
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.errno === '55P03'
-}
-
-/** The client would say only that some path cannot be used. */
-function checkRootCertificate(url: string): void {
-  const file = new URL(url).searchParams.get('sslrootcert')
-  try {
-    if (file !== null) accessSync(file, constants.R_OK)
-  } catch {
-    throw unavailable(`sslrootcert names no readable file: ${file}`)
-  }
 }
 
 async function isRecorded(sql: SQL): Promise<boolean> {
