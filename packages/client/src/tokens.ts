@@ -5,7 +5,7 @@ import { isObject, parseJson } from './wire.ts'
 
 /** A token with this much left, or a fifth of its life, is used again: nobody asks the backend for each reconnect. */
 const reserveMs = 60_000
-/** A `getToken` that is late is waited for so many times as long before it is called again: two at once help nobody. */
+/** The client waits this many times as long for a late `getToken` before it calls it again: two at once help nobody. */
 const latePatience = 2
 
 /**

@@ -116,7 +116,7 @@ export interface NamedCheck extends CheckedStore {
   readonly store: 'SQLite' | 'PostgreSQL' | 'Redis'
 }
 
-/** Each store may take so long, in ms [CONF1]. */
+/** The time that each store may take, in ms [CONF1]. */
 const checkMs = 3_000
 
 /** Looks at every store that the configuration names, and changes nothing. */

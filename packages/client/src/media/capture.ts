@@ -195,7 +195,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
   }
 
   /**
-   * What is asked for already is not asked for twice: the prompt that allows a device also tells that it is allowed. A track that
+   * A device that is being opened is not asked for twice: the prompt that allows it also fires the change of the permission. A track that
    * the application gave has no wish: nothing takes its place.
    */
   async function retry(of: readonly MediaKind[]): Promise<void> {

@@ -13,7 +13,7 @@ export function createMediaState(local: MediaStream, remote: MediaStream) {
       return true
     },
   })
-  // What is captured comes at once, by the first change.
+  // The first change brings the devices that were captured.
   let state = {
     ...{ name: 'idle', local, remote, receiving: { audio: false, video: false } },
     ...{ quality: 'unknown', playback: 'playing' },

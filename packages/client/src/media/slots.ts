@@ -17,7 +17,7 @@ export interface Device {
 /** One of microphone, camera and screen: `empty | opening | live | lost`, as SlotState shows it. */
 export interface Slot {
   device: Device | null
-  /** Counts what was asked for. What comes of an earlier turn is stale: it is stopped. */
+  /** Counts the requests for a device. A track that an earlier request opened is stale, and is stopped. */
   turn: number
   /** While the newest turn is on its way. */
   opening?: Promise<unknown> | undefined

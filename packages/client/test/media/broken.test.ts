@@ -167,7 +167,7 @@ test('a camera that is denied and allowed later; both taken away in the call, an
       video: 'NOT_ALLOWED',
     })
     expect((await errorsOf(page)).length).toBe(2)
-    // Whoever switches off a camera that cannot be had does not want it back.
+    // A user who switches off a camera that cannot be opened does not want it back.
     await page.evaluate(() => window.pair.caller.setMuted('video', true))
     await lacks(page, { audio: 'NOT_ALLOWED' })
     // Connected, and nothing comes.

@@ -6,7 +6,7 @@ import { withLoopback } from './support/stage.ts'
 
 const inPage = withLoopback()
 
-/** A page that keeps every track which getUserMedia gave: `opened`, and how often it was asked: `wishes`. */
+/** A page that records every track that getUserMedia gave (`opened`) and every request to it (`wishes`). */
 async function watchDevices(page: Page): Promise<void> {
   await page.evaluate(() => {
     const { mediaDevices } = navigator

@@ -42,7 +42,7 @@ async function check(surroundings: Surroundings, options: { json?: boolean }): P
   const files = loaded.ok ? problemsOfFiles(loaded.config) : []
   const [push, stores] = await Promise.all([
     loaded.ok ? tryPushServices(loaded.config, now) : [],
-    // Where a file is missing nothing can be asked.
+    // If a file is missing, no store can be asked.
     loaded.ok && files.length === 0 ? surroundings.checkStores(loaded.config) : [],
   ])
   const problems = [

@@ -107,7 +107,7 @@ function askedOf(role: string, user: string): { path: string; query?: Readonly<R
   return { path: `participants/${encodeURIComponent(role)}/${encodeURIComponent(user)}` }
 }
 
-/** An erasure of very much takes minutes: the service says that it goes on, and is asked again. */
+/** A large erasure takes minutes. The service answers that it goes on, and the command asks again. */
 const eraseMs = 10 * 60_000
 
 async function show(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {

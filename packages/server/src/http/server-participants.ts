@@ -23,7 +23,7 @@ export interface ServerParticipantsDeps extends ProductEndpointDeps {
 }
 
 const idRule = 'There is no such participant: role and user_id are 1 to 255 bytes of UTF-8 each, without NUL.'
-/** Whoever asks again waits for it, so there is no hurry. In ms. */
+/** A repeated request joins the erasure, so this may be short. In ms. */
 const againMs = 1_000
 const goesOn = 'The erasure goes on. Ask again to hear when it is done, and how much was erased in all.'
 

@@ -23,7 +23,7 @@ export interface Descriptors {
 export interface DescriptorsOptions {
   readonly limit: number | undefined
   readonly count: () => number
-  /** Hears of each newcomer: a count that is looked at now and then may be of before. */
+  /** Counts each newcomer. The last sample may be older than the newest connections. */
   readonly onNewcomer?: () => void
 }
 
@@ -57,7 +57,7 @@ export function createDescriptors({ limit, count, onNewcomer }: DescriptorsOptio
   }
 }
 
-/** Those of this process. Outside of Linux nothing is known, and everything counts as free. */
+/** The descriptors of this process. Outside of Linux their number is unknown, and all count as free. */
 export function ownDescriptors(): Descriptors {
   const limit = descriptorLimit()
   return createDescriptors({ limit, ...(limit === undefined ? { count: () => 0 } : createCount(limit)) })

@@ -14,7 +14,7 @@ declare global {
   }
 }
 
-/** The device sleeps for so long: its clock goes on, nothing else does. */
+/** The device sleeps for this time. Only its clock goes on. */
 let sleptMs = 0
 const now = Date.now
 Date.now = () => now() + sleptMs

@@ -62,7 +62,7 @@ export interface PostgresStores {
 }
 
 const defaultLimitMs = 5000
-/** So many calls are removed in one step: it holds them for some tens of milliseconds. */
+/** The most calls that one step removes. It locks them for some tens of milliseconds. */
 const mostPruned = 500
 
 /**

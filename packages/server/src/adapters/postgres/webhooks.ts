@@ -119,7 +119,7 @@ export const putOffSql = `
     WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() FOR UPDATE OF d SKIP LOCKED
   )
   UPDATE webhook_deliveries u SET due_at = free.behind FROM free WHERE u.id = free.id RETURNING 1`
-/** Ordered by all of its index: ordered by the id alone, it would be read along the key of the table, past other endpoints. */
+/** The order names all columns of the index. By the id only, PostgreSQL would read the table's key and pass over other endpoints. */
 const listedSql = (status: DeliveryStatus) => `
   (SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
    WHERE (d.endpoint_id, d.status, d.id) < ($1, '${status}', $2) AND (d.endpoint_id, d.status) >= ($1, '${status}')
@@ -141,8 +141,8 @@ export const forgetRemovalsSql = `
   DELETE FROM webhook_removals r WHERE removed_at < clock_timestamp() - ${removalKeptMs} * interval '1 ms'
     AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = r.endpoint_id)`
 /**
- * What is pending and ended before has another attempt, which somebody asked for. What is pending and older than anything that
- * failed is found by its id.
+ * A pending delivery that has ended before has one more attempt, which a backend asked for. A pending delivery that is older
+ * than every failed one is found by its id.
  */
 export const pruneSql = `
   DELETE FROM webhook_deliveries WHERE id IN (

@@ -9,7 +9,7 @@ export interface RedisWakesOptions {
   readonly node: string
   /** Whether a node is known for sure not to serve any more. */
   readonly isDead: (node: string) => boolean
-  /** What this node did itself: it counts alone while Redis is away, and still where Redis was emptied. */
+  /** The pushes of this node. Only they count while Redis is away, and they still count after Redis was emptied. */
   readonly own: OwnWakes
   readonly now: () => number
 }

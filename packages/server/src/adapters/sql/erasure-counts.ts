@@ -2,7 +2,7 @@ import type { ErasedCounts } from '../../ports/erasures.ts'
 
 export const countColumns = ['devices', 'timeline_entries', 'calls', 'webhook_deliveries'] as const
 
-/** What is set where a participant is counted already; `before` names the row that is there. */
+/** The assignments for a participant that already has a row; `before` names that row. */
 export const addedSql = (before: string) =>
   countColumns.map((column) => `${column} = ${before}.${column} + excluded.${column}`).join(', ')
 

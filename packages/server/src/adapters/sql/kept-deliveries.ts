@@ -13,9 +13,9 @@ export function ofStatuses(part: (status: DeliveryStatus) => string, status?: De
 /** Of the oldest deliveries, so many are looked at for what nobody attempts. What else is among them goes by its end. */
 export const oldestLookedAt = 2_000
 
-/** Deliveries of a removed endpoint go in steps of so many rows. */
+/** The rows of one step that removes the deliveries of an endpoint. */
 export const dropSize = 500
-/** Whoever removes an endpoint waits for so many steps. The rest goes when old deliveries are removed. */
+/** The steps that the removal of an endpoint waits for. The rest goes with the old deliveries. */
 export const dropSteps = 20
 /** A process that has not heard of a removal may write for the endpoint meanwhile, in ms. */
 export const removalKeptMs = 60_000

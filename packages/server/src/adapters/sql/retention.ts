@@ -1,12 +1,12 @@
 import type { Clock } from '../../ports/clock.ts'
 import { StoreError } from '../../ports/store-error.ts'
 
-/** Between two steps others write, for as long as the step took and at least so long. In ms. */
+/** The shortest pause between two steps, so that others can write; a longer step is followed by a pause as long as itself. In ms. */
 const pauseMs = 10
 /** A step that takes longer is followed by a smaller one, in ms: others wait for the rows that it holds. */
 const stepMs = 200
 const intervalMs = 10 * 60_000
-/** What failed is tried again sooner, and what takes long is said so often. In ms. */
+/** A failed round is repeated after this time, and a long one is logged this often. In ms. */
 const minuteMs = 60_000
 /** A start has other things to do first. */
 const delayMs = 60_000
@@ -43,7 +43,7 @@ export interface RetentionOptions extends RetentionSettings {
    * answers how many, 0 when none is left.
    */
   readonly remove: (before: number, count: number, past: number) => Promise<number>
-  /** So many calls in one step, at the most. */
+  /** The most calls of one step. */
   readonly most: number
   readonly clock: Pick<Clock, 'now'>
 }

@@ -3,7 +3,7 @@ import { dropSql as dropTimelineSql } from './timeline.ts'
 
 /** So few calls at once that no commit waits for them for more than some milliseconds. */
 export const mostPruned = 100
-/** A step ends after the call with which it has removed so many rows: a call may have hundreds. */
+/** A step ends with the call that reaches this number of removed rows. One call may have hundreds. */
 const mostRows = 1_000
 
 /** The oldest of the calls that ended before an instant. */

@@ -128,8 +128,8 @@ export const pruneSql = `
     SELECT rowid FROM webhook_deliveries WHERE status = ? AND status <> 'pending' AND ended_at < ? LIMIT ?
   )`
 /**
- * What is pending and ended before has another attempt, which somebody asked for. What is pending and older than anything that
- * failed is found by its id.
+ * A pending delivery that has ended before has one more attempt, which a backend asked for. A pending delivery that is older
+ * than every failed one is found by its id.
  */
 export const pruneLeftSql = `
   DELETE FROM webhook_deliveries WHERE rowid IN (
