@@ -15,6 +15,18 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
     const inside = ({ left, top, right, bottom }: DOMRect) =>
       left >= -0.5 && top >= -0.5 && right <= innerWidth + 0.5 && bottom <= innerHeight + 0.5
 
+    /** What a pointer meets in the middle of the element and near each of its sides. A link may go over several lines. */
+    const hitsOf = (element: Element) =>
+      [...element.getClientRects()].flatMap(({ x, y, width, height }) =>
+        [
+          [0.5, 0.5],
+          [0.15, 0.5],
+          [0.85, 0.5],
+          [0.5, 0.15],
+          [0.5, 0.85],
+        ].map(([right = 0, down = 0]) => document.elementFromPoint(x + width * right, y + height * down)),
+      )
+
     if (document.documentElement.scrollWidth > innerWidth) faults.push('the page scrolls sideways')
 
     for (const control of (dialog ?? document).querySelectorAll('button, a[href], input, select, summary')) {
@@ -32,10 +44,11 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
       if (control.matches('button') && control.scrollWidth > control.clientWidth) {
         faults.push(`wider than its button: ${nameOf(control)}`)
       }
-      const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)
-      const isHit = hit !== null && (shown.contains(hit) || hit.contains(control))
-      // The panel of devices lies over the stage until it is closed.
-      if (!isHit && !panel?.contains(hit)) faults.push(`covered by ${hit && nameOf(hit)}: ${nameOf(control)}`)
+      for (const hit of hitsOf(shown)) {
+        // The panel of devices lies over the stage until it is closed.
+        if (!shown.contains(hit) && !panel?.contains(hit))
+          faults.push(`covered by ${hit && nameOf(hit)}: ${nameOf(control)}`)
+      }
     }
     scrollTo({ top: 0, behavior: 'instant' })
 
