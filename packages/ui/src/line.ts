@@ -222,7 +222,7 @@ export function createLine(client: CallClient) {
         () => {
           if (latest[kind] === id) remember(kind, id)
         },
-        // The one of before goes on, and the menu shows it again.
+        // The earlier device goes on, and the menu shows it again.
         () => change({}),
       )
     },

@@ -42,7 +42,7 @@ function sound({ at, hertz, lasts, level }: Note, audio: AudioContext, into: Aud
 
 /**
  * Plays a melody until the returned function is called. A browser keeps the sound back until the first click or key on
- * the page; then the melody joins in. Without an AudioContext nothing is heard.
+ * the page; then the melody joins in. Without an AudioContext it plays nothing.
  */
 export function playMelody(melody: Melody): () => void {
   if (typeof AudioContext === 'undefined') return () => {}

@@ -8,7 +8,7 @@ const client = createCallClient({ getToken: () => Promise.reject(new Error('not 
 
 test('every part is rendered on a server, where there is neither window nor document', () => {
   expect([typeof window, typeof document]).toEqual(['undefined', 'undefined'])
-  const { CallProvider, CallStage, english, useCallUi, ...parts } = ui
+  const { CallProvider, CallStage, english, errorText, useCallUi, ...parts } = ui
   const idle = createElement('p', null, 'Nobody yet')
   const html = renderToString(
     createElement(

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Call } from '@ringwire/client/types'
 import type { OverState } from './line.ts'
-import { durationText, overText } from './words.ts'
+import { durationText, errorText, overText } from './words.ts'
 
 const ben = { userId: 'ben', role: 'agent', displayName: 'Ben' }
 const ann = { userId: 'ann', role: 'customer' }
@@ -35,6 +35,16 @@ test('a missed call reads otherwise at each side', () => {
 test('a reason of the service comes before the status', () => {
   expect(over({ reason: 'peer_lost' })).toBe('Ben did not come back.')
   expect(over({ status: 'accepted', reason: 'answered_elsewhere' })).toBe('Answered on another of your devices.')
+})
+
+test('a call that failed tells it in words, and so does an error that concerns no call', () => {
+  for (const code of ['UNKNOWN_OUTCOME', 'TIMEOUT', 'SERVICE_DRAINING', 'TOKEN_FAILED', 'RATE_LIMITED']) {
+    const error = { code, message: `the message of ${code}` } as NonNullable<OverState['error']>
+    const text = errorText(error)
+    expect(text).not.toContain(code)
+    expect(over({ error })).toBe(text)
+  }
+  expect(errorText({ code: 'NEW_CODE', message: 'What the service says.' })).toBe('What the service says.')
 })
 
 test('a peer without a name is called by its id', () => {

@@ -98,8 +98,9 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
   }
 }
 
-function errorText(error: NonNullable<EndedCall['state']['error']>, name: string): string {
-  switch (error.code) {
+/** What a person reads when something failed; `name` is that of the person who was called. An unknown code gives the message. */
+export function errorText({ code, message }: { code: string; message: string }, name = 'this person'): string {
+  switch (code) {
     case 'CALLEE_BUSY':
       return `${name} is busy.`
     case 'CALL_ALREADY_ANSWERED':
@@ -110,7 +111,7 @@ function errorText(error: NonNullable<EndedCall['state']['error']>, name: string
     case 'CALL_NOT_PARTICIPANT':
       return 'This call goes on in another tab or on another device.'
     case 'RATE_LIMITED':
-      return 'Too many calls in a short time. Wait a moment.'
+      return 'That was a lot in a short time. Wait a moment.'
     case 'CALL_PEER_ROLE_NOT_ALLOWED':
     case 'ACTION_NOT_ALLOWED':
       return `You are not allowed to call ${name}.`
@@ -119,15 +120,18 @@ function errorText(error: NonNullable<EndedCall['state']['error']>, name: string
     case 'SERVICE_DRAINING':
     case 'SERVICE_UNAVAILABLE':
     case 'INTERNAL_ERROR':
-      return 'The call could not be placed. Try again in a moment.'
+      return 'The service is busy or restarts. Try again in a moment.'
     case 'CONNECTION_CLOSED':
     case 'TIMEOUT':
+    case 'UNKNOWN_OUTCOME':
       return 'The connection was lost. Try again in a moment.'
     case 'AUTH_TOKEN_REQUIRED':
     case 'AUTH_TOKEN_INVALID':
       return 'You are no longer signed in.'
+    case 'TOKEN_FAILED':
+      return 'Signing in did not work. Try again in a moment.'
     default:
-      return error.message || error.code
+      return message || code
   }
 }
 

@@ -2,12 +2,12 @@
 
 import { createCallClient } from '@ringwire/client'
 import { createPresence, type PeerPresence } from '@ringwire/client/presence'
+import { errorText } from '@ringwire/ui'
 import type { Person } from '../backend/people.ts'
 import { type CallRecord, fetchHistory, fetchPeople, fetchToken, type Identity } from './backend.ts'
 import { createLog } from './log.ts'
 import { createLoggedSocket } from './logged-socket.ts'
 import { createStore } from './store.ts'
-import { failureText } from './wording.ts'
 
 /** Who may be called, and what the service says of them. */
 export type Listed = Person & Pick<PeerPresence, 'online' | 'inCall'>
@@ -88,7 +88,7 @@ export function createDesk(identity: Identity) {
       }),
     )
   })
-  presence.on('error', (error) => note.set(failureText(error)))
+  presence.on('error', (error) => note.set(errorText(error)))
   client.on('state', (state) => {
     if (state.name === 'online') {
       note.set('')
@@ -99,7 +99,7 @@ export function createDesk(identity: Identity) {
       state.why.code === 'replaced' ? 'This page is open somewhere else.' : 'The service has closed the connection.'
     note.set(`${why} Reload this page to go on here.`)
   })
-  client.on('error', (error) => note.set(failureText(error)))
+  client.on('error', (error) => note.set(errorText(error)))
   client.on('calls', () => note.set(''))
 
   return {

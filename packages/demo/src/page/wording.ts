@@ -49,26 +49,3 @@ export function recordText(record: CallRecord): string {
       return `${record.direction === 'incoming' ? 'Incoming' : 'Outgoing'} ${video}`
   }
 }
-
-/** What a person reads when something failed. The signaling log has the code. */
-export function failureText({ code, message }: { code: string; message: string }): string {
-  switch (code) {
-    case 'SERVICE_DRAINING':
-    case 'SERVICE_UNAVAILABLE':
-    case 'INTERNAL_ERROR':
-      return 'The service is busy or restarts. A call goes on, and this page tries again by itself.'
-    case 'TIMEOUT':
-    case 'CONNECTION_CLOSED':
-    case 'UNKNOWN_OUTCOME':
-      return 'The service did not answer. Check your connection; this page tries again by itself.'
-    case 'TOKEN_FAILED':
-      return 'Signing in did not work. This page tries again by itself.'
-    case 'AUTH_TOKEN_REQUIRED':
-    case 'AUTH_TOKEN_INVALID':
-      return 'You are no longer signed in. Reload this page.'
-    case 'RATE_LIMITED':
-      return 'That was a lot at once. Wait a moment, then try again.'
-    default:
-      return message
-  }
-}
