@@ -2,25 +2,33 @@ import { expect, test } from 'bun:test'
 import { accepted, held } from '../../test/contracts/calls.ts'
 import { somebody } from '../../test/contracts/session-parts.ts'
 import { connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
-import { callKey } from '../call/call.ts'
+import { type CallRef, callKey } from '../call/call.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { isShareOf } from './holders.ts'
 
 const openDomain = openDomains()
 
+/** Sessions with which a domain sweeps once; `swept` resolves after that. */
+function oneSweep() {
+  const { promise: swept, resolve } = Promise.withResolvers<void>()
+  let sweeps = 0
+  const sessions = (real: Sessions): Partial<Sessions> => ({
+    sweep(now) {
+      if (sweeps++ === 0) return real.sweep(now)
+      resolve()
+      return new Promise(() => {})
+    },
+  })
+  return { swept, sessions }
+}
+
 test('[PUSH2] a call that was answered elsewhere, of which nobody told this node, is quiet here after a sweep', async () => {
   const quiet: string[] = []
-  const swept = Promise.withResolvers<void>()
-  let sweeps = 0
+  const { swept, sessions } = oneSweep()
   const domain = await openDomain({
     isElsewhere: true,
     onQuiet: (ref) => quiet.push(callKey(ref)),
-    sessions: (real) => ({
-      sweep(now) {
-        if (sweeps++ === 0) return real.sweep(now)
-        // The first one is over, and this one never goes on.
-        swept.resolve()
-        return new Promise(() => {})
-      },
-    }),
+    sessions,
   })
   const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
   const callee = await connectPeer(domain, somebody())
@@ -33,10 +41,33 @@ test('[PUSH2] a call that was answered elsewhere, of which nobody told this node
   await domain.store.transition(call, () => ({ steps: [{ call: { ...answered, calleePlace }, event }] }))
   expect(quiet).toEqual([])
   domain.deadlines.start()
-  await swept.promise
+  await swept
   expect(quiet).toEqual([callKey(ref)])
   // What was sent before the accept has not gone out: until it has, a relay is kept behind it [REL2].
   expect(domain.delivery.known.get(callKey(ref))?.status).toBe('ringing')
+})
+
+test('[PUSH2] after a node died a node looks after its share of the calls that ring, and of no other', async () => {
+  const died: string[] = []
+  const { swept, sessions } = oneSweep()
+  const domain = await openDomain({
+    isElsewhere: true,
+    sessions,
+    onNodeDied: (calls) => died.push(...calls.map(({ callUuid }) => callUuid)),
+  })
+  const rings: CallRef[] = []
+  for (let n = 0; n < 8; n++) {
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const callee = await connectPeer(domain, somebody())
+    rings.push({ product: caller.actor.participant.product, callUuid: await invited(domain, caller, callee) })
+  }
+  domain.deadlines.nodeDied()
+  domain.deadlines.start()
+  const own = rings.filter((ref) => isShareOf(ref, { self: 'one', others: () => ['two'] }))
+  await swept
+  expect(died.sort()).toEqual(own.map(({ callUuid }) => callUuid).sort())
+  const theirs = rings.filter((ref) => isShareOf(ref, { self: 'two', others: () => ['one'] }))
+  expect(own.length + theirs.length).toBe(rings.length)
 })
 
 test('[RING1] rings end on time, also while nobody answers for somebody who is to be told of another one', async () => {

@@ -167,9 +167,9 @@ export function createDomain(options: DomainOptions): Domain {
       // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
       // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
       for (const call of live) if (call.status !== 'ringing') onQuiet(call)
+      if (!isAfterDeath) return
       // Each node that is left looks after its share; if one of them dies meanwhile, the shares are dealt out again.
-      const ringing = isAfterDeath ? live.filter((call) => call.status === 'ringing') : []
-      onNodeDied(ringing.filter((call) => isShareOf(call, nodes)))
+      onNodeDied(live.filter((call) => call.status === 'ringing').filter((call) => isShareOf(call, nodes)))
     },
     onRound(now, live) {
       for (const call of delivery.sweep(now, live)) {

@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
+import { createDirectory, rowKey } from '../../src/adapters/redis/directory.ts'
+import { newSessionId } from '../../src/session/session-id.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { somebody } from './session-parts.ts'
+
+let server: RedisServer
+let store: Store
+beforeAll(async () => {
+  server = await startRedis()
+  store = createStore(server.url, () => {})
+  await store.ready()
+})
+afterAll(async () => {
+  store.close()
+  await server.stop()
+})
+
+test('[PING1] a node that takes a session over takes over neither its socket nor the doubt about it', async () => {
+  const directory = createDirectory(store, 'two', async () => true)
+  const id = newSessionId(somebody())
+  await store.client.hset(rowKey(id), { o: 'one', f: '1', c: 'state', k: '1', u: '1' })
+  expect(await directory.row(id)).toMatchObject({ owner: 'one', hasSocket: true, isUnsure: true })
+  expect(await directory.claim(id, '1')).toMatchObject({ fence: 2 })
+  expect(await directory.row(id)).toMatchObject({ owner: 'two', hasSocket: false, isUnsure: false })
+})
