@@ -191,8 +191,9 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
             return withoutSuccess(answer)
           } catch (error) {
             // Of very much it says that it goes on, and when to ask again.
-            const againMs = error instanceof RingwireError && error.status === 503 ? error.retryAfterMs : undefined
-            if (againMs === undefined || Date.now() + againMs >= deadline) throw error
+            const askedMs = error instanceof RingwireError && error.status === 503 ? error.retryAfterMs : undefined
+            const againMs = Math.max(minPauseMs, askedMs ?? Number.POSITIVE_INFINITY)
+            if (Date.now() + againMs >= deadline) throw error
             await new Promise((resolve) => setTimeout(resolve, againMs))
           }
         }
@@ -229,6 +230,8 @@ function isDotSegment(name: string): boolean {
 
 /** What takes time with what there is of a participant, in ms. */
 const longMs = 60_000
+/** A `Retry-After: 0` is no reason to ask without a pause. */
+const minPauseMs = 250
 
 interface Page<T> {
   data: T[]

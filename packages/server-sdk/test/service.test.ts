@@ -308,6 +308,23 @@ test('[SRV1] what fails says why, and never the secret', async () => {
   expect(await failure(answers(nothing).webhooks.list())).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 204 })
 })
 
+test('an erasure that goes on is asked for again after a pause, also where the answer says 0', async () => {
+  const options = { url: service.url, keyId: productKey.id, secret: productKey.secret }
+  let asked = 0
+  const busy = createRingwire({
+    ...options,
+    async fetch() {
+      // An end, for a loop without a pause reaches no timer.
+      if (++asked === 10) return new Response(null, { status: 204 })
+      const error = { code: 'SERVICE_UNAVAILABLE', message: 'It goes on.' }
+      return Response.json({ success: false, error }, { status: 503, headers: { 'Retry-After': '0' } })
+    },
+  })
+  const participant = { user_id: 'ann', role: 'customer' }
+  expect(await failure(busy.participants.erase(participant, { timeoutMs: 600 }))).toMatchObject({ status: 503 })
+  expect(asked).toBeLessThanOrEqual(3)
+})
+
 test('an error says what did not answer, and what to look at', async () => {
   const options = { url: service.url, keyId: productKey.id, secret: productKey.secret }
   const messageOf = async (more: object) => {
