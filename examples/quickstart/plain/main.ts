@@ -36,9 +36,11 @@ function show(call: Call): void {
 
 function join(call: Call): void {
   const media = createCallMedia(call, { client })
-  find<HTMLVideoElement>('remote').srcObject = media.state.remote
+  media.attach(find<HTMLVideoElement>('remote'))
   find<HTMLVideoElement>('own').srcObject = media.state.local
-  media.start().catch((error) => say(`No camera or microphone: ${error.code}`))
+  media.start().catch(({ code }) => {
+    if (code !== 'CLOSED') say(`No camera or microphone: ${code}`)
+  })
 }
 
 client.on('state', ({ name }) => {

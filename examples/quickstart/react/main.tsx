@@ -39,7 +39,9 @@ function Phone({ name }: { name: Name }) {
 
   const join = useCallback((call: Call) => {
     const media = createCallMedia(call, { client })
-    media.start().catch((error) => console.error(error.code))
+    media.start().catch(({ code }) => {
+      if (code !== 'CLOSED') console.error(`No camera or microphone: ${code}`)
+    })
     setMedia(media)
   }, [])
   useEffect(() => {
@@ -80,11 +82,12 @@ function Phone({ name }: { name: Name }) {
 }
 
 function Pictures({ media }: { media: CallMedia }) {
-  const { local, remote, muted } = useCallMedia(media)
+  const { local, muted } = useCallMedia(media)
+  const showOwn = useCallback((video: HTMLVideoElement) => Object.assign(video, { srcObject: local }), [local])
   return (
     <p>
-      <Picture id="remote" stream={remote} />
-      <Picture id="own" stream={local} />
+      <Picture id="remote" show={media.attach} />
+      <Picture id="own" show={showOwn} />
       <button type="button" onClick={() => void media.setMuted('audio', !muted.audio)}>
         {muted.audio ? 'Unmute' : 'Mute'}
       </button>
@@ -93,14 +96,9 @@ function Pictures({ media }: { media: CallMedia }) {
 }
 
 /** A picture of one's own is small, and makes no sound. */
-function Picture({ id, stream }: { id: 'remote' | 'own'; stream: MediaStream }) {
-  const show = useCallback(
-    (video: HTMLVideoElement | null) => {
-      if (video) video.srcObject = stream
-    },
-    [stream],
-  )
-  return <video id={id} className={id} ref={show} muted={id === 'own'} autoPlay playsInline />
+function Picture({ id, show }: { id: 'remote' | 'own'; show(video: HTMLVideoElement): unknown }) {
+  const found = useCallback((video: HTMLVideoElement | null) => void (video && show(video)), [show])
+  return <video id={id} className={id} ref={found} muted={id === 'own'} autoPlay playsInline />
 }
 
 function Application() {
