@@ -232,6 +232,17 @@ describe('a request that may succeed later', () => {
     expect(numbers(sent)).toEqual([1, 2, 3])
   })
 
+  test('is never asked again without a pause', async () => {
+    const { fake, sent, requests, refuse } = setUp()
+    requests.resumed(0)
+    void requests.ask({ ...verb('a'), insistent: true })
+    refuse(sent[0]!, 'SERVICE_UNAVAILABLE', { retryable: true, retryAfterMs: 0 })
+    await fake.pass(199)
+    expect(sent).toHaveLength(1)
+    await fake.pass(201)
+    expect(sent).toHaveLength(2)
+  })
+
   test('is not asked for ever', async () => {
     const { fake, sent, requests, refuse } = setUp()
     requests.resumed(0)

@@ -121,7 +121,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       return true
     }
     if (!error.retryable || entry.event === 'auth.refresh') return false
-    const pause = error.retryAfterMs ?? Math.min(maxPauseMs, 200 * 2 ** entry.tries * (1 + env.random()))
+    const pause = error.retryAfterMs || Math.min(maxPauseMs, 200 * 2 ** entry.tries * (1 + env.random()))
     const isWorthIt = ++entry.tries <= maxTries && env.now() + pause < entry.deadline
     if (!entry.insistent && !isWorthIt) return false
     entry.n = 0
