@@ -111,24 +111,39 @@ describe('migrations', () => {
     expect(await failure(openPostgres({ url }))).toContain('newer than this version')
   })
 
-  test('timelines compare their product as calls do, also where an operator has built the index or failed to', async () => {
+  test('timelines compare their product as calls do, also where an operator has built the indexes or failed to', async () => {
     const before = readMigrations(migrationFiles).slice(0, 19)
     const byCall = 'INDEX CONCURRENTLY call_timeline_by_call ON call_timeline (product COLLATE "C", call_uuid, id)'
+    const byAsker = "INDEX CONCURRENTLY call_timeline_by_asker ON call_timeline (user_id, role) WHERE role <> ''"
+    const names = ['call_timeline_by_call', 'call_timeline_by_asker']
     const prepare = {
       nothing: async () => {},
-      'the index': async (sql: SQL) => void (await sql.unsafe(`CREATE UNIQUE ${byCall}`)),
-      'an index that was given up': async (sql: SQL) => {
+      'the indexes': async (sql: SQL) => {
+        await sql.unsafe(`CREATE UNIQUE ${byCall}`)
+        await sql.unsafe(`CREATE ${byAsker}`)
+      },
+      'indexes that were given up': async (sql: SQL) => {
         await sql.unsafe(`CREATE ${byCall}`)
-        await sql.unsafe(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'call_timeline_by_call'::regclass`)
+        await sql.unsafe(`CREATE ${byAsker}`)
+        for (const name of names)
+          await sql.unsafe(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = '${name}'::regclass`)
       },
     }
+    const filesOf = async (sql: SQL) =>
+      (
+        await sql.unsafe(`SELECT pg_relation_filenode(indexrelid)::int AS file FROM pg_index
+          WHERE indrelid = 'call_timeline'::regclass ORDER BY file`)
+      ).map(({ file }: { file: number }) => file)
     for (const [what, prepared] of Object.entries(prepare)) {
       const database = await server.database()
       await migrate(database, 1, before)
       const sql = new SQL({ url: database, max: 1 })
       await sql.unsafe("INSERT INTO call_timeline VALUES ('shop', 'u', 'a', 1, 'caller', '', '', '{}')")
       await prepared(sql)
+      const files = await filesOf(sql)
       await migrate(database, 1)
+      const built = (await filesOf(sql)).filter((file: number) => !files.includes(file))
+      expect([what, built.length]).toEqual([what, what === 'the indexes' ? 0 : 2])
       const unlike = await sql.unsafe(`
         SELECT c.attname FROM pg_attribute c JOIN pg_attribute t USING (attname)
         WHERE c.attrelid = 'calls'::regclass AND t.attrelid = 'call_timeline'::regclass
