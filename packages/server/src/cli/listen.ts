@@ -5,7 +5,7 @@ import { InvalidArgumentError } from 'commander'
 import type { Config } from '../config/config.ts'
 import { newWebhookSecret } from '../outgoing/signature.ts'
 import type { WebhookEndpoint } from '../ports/webhooks.ts'
-import { newListenerId } from '../services/listeners.ts'
+import { newListenerId, renewMs, runningAt } from '../services/listeners.ts'
 import { readEvents } from '../services/webhook-endpoints.ts'
 import {
   CommandFailure,
@@ -78,7 +78,7 @@ async function listen(surroundings: Surroundings, options: ListenOptions): Promi
     const receiver = openReceiver(surroundings, id, options)
     const endpoint: WebhookEndpoint = {
       ...{ id, product, secret, url: receiver.url, events: events.types, enabled: true },
-      ...{ description: 'ringwire webhooks listen', oldSecret: null, oldSecretUntil: null },
+      ...{ description: runningAt(surroundings.now()), oldSecret: null, oldSecretUntil: null },
       createdAt: surroundings.now(),
     }
     const stopped = surroundings.stopped()
@@ -86,7 +86,7 @@ async function listen(surroundings: Surroundings, options: ListenOptions): Promi
       await store.webhooks.addEndpoint(endpoint)
       surroundings.out(options.json ? `${JSON.stringify({ secret })}\n` : `The signing secret is ${secret}\n`)
       void sayWhenReady(surroundings, receiver.asked, config, options)
-      await keep(store, endpoint, stopped)
+      await keep(surroundings, store, endpoint, stopped)
     } finally {
       await store.webhooks.removeEndpoint(product, id)
       await receiver.close()
@@ -95,14 +95,24 @@ async function listen(surroundings: Surroundings, options: ListenOptions): Promi
 }
 
 /** Until it is stopped. A service that found this command gone, as after a sleep of the machine, removed the endpoint. */
-async function keep({ webhooks }: OpenStore, endpoint: WebhookEndpoint, stopped: Promise<unknown>): Promise<void> {
+async function keep(
+  { now }: Surroundings,
+  { webhooks }: OpenStore,
+  endpoint: WebhookEndpoint,
+  stopped: Promise<unknown>,
+): Promise<void> {
   let isStopped = false
+  let renewedAt = performance.now()
   void stopped.then(() => {
     isStopped = true
   })
   while (!isStopped) {
     const there = await webhooks.endpointsOf(endpoint.product)
     if (!there.some(({ id }) => id === endpoint.id)) await webhooks.addEndpoint(endpoint)
+    if (performance.now() - renewedAt >= renewMs) {
+      await webhooks.changeEndpoint(endpoint.product, endpoint.id, { description: runningAt(now()) })
+      renewedAt = performance.now()
+    }
     await Promise.race([stopped, Bun.sleep(lookMs)])
   }
 }

@@ -9,10 +9,15 @@ import { hostname } from 'node:os'
 import type { WebhookEndpoint } from '../ports/webhooks.ts'
 
 type Named = Pick<WebhookEndpoint, 'id' | 'url'>
+type Renewed = Pick<WebhookEndpoint, 'id' | 'description'>
 
 const prefix = 'we_listen_'
 /** An answer that takes longer proves nothing, in ms. */
 const answerMs = 1_000
+/** How often the command renews its endpoint, in ms. */
+export const renewMs = 60_000
+/** An endpoint that was not renewed for this long is left over, in ms. */
+export const leftOverMs = 5 * 60_000
 
 /** On another machine 127.0.0.1 is another one: the id names the machine. */
 function prefixHere(): string {
@@ -31,12 +36,36 @@ export function isListenerHere(endpoint: Named): boolean {
   return isListener(endpoint) && endpoint.id.startsWith(prefixHere())
 }
 
-/** Whether its command has ended, whatever ended it. One that stands still is not gone. */
+/** What a command writes into its endpoint each time that it renews it. */
+export function runningAt(now: number): string {
+  return `ringwire webhooks listen, running at ${new Date(now).toISOString()}`
+}
+
+/**
+ * Finds the endpoints that no command renews, on whichever machine it was: that machine may be gone for good. A node goes by
+ * its own `monotonic` clock since it last saw an endpoint change, so the clocks of machines may differ.
+ */
+export function createLeftOver(monotonic: () => number) {
+  let seen = new Map<string, { readonly description: string | null; readonly at: number }>()
+  return <T extends Renewed>(listeners: readonly T[]): T[] => {
+    const now = monotonic()
+    const before = seen
+    seen = new Map(
+      listeners.map(({ id, description }) => {
+        const known = before.get(id)
+        return [id, known?.description === description ? known : { description, at: now }]
+      }),
+    )
+    return listeners.filter(({ id }) => now - (seen.get(id)?.at ?? now) > leftOverMs)
+  }
+}
+
+/** Whether its command has ended: nobody has its port, or somebody else. Any other failure proves nothing. */
 export async function isGone({ id, url }: Named): Promise<boolean> {
   try {
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(answerMs) })
     return (await response.text()) !== id
   } catch (error) {
-    return !(error instanceof Error && error.name === 'TimeoutError')
+    return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
   }
 }

@@ -15,7 +15,7 @@ import {
   type WebhookStore,
 } from '../ports/webhooks.ts'
 import { createLag } from './lag.ts'
-import { isGone, isListener, isListenerHere } from './listeners.ts'
+import { createLeftOver, isGone, isListener, isListenerHere } from './listeners.ts'
 import { ringEndOf, type WakeHook } from './wake-hook.ts'
 
 const secondMs = 1_000
@@ -155,6 +155,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   let timer: ReturnType<typeof setInterval> | undefined
   const stopping = new AbortController()
   const lag = createLag()
+  const leftOver = createLeftOver(() => performance.now())
 
   async function refresh(): Promise<void> {
     const all = await store.refresh()
@@ -356,10 +357,12 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   /** A command that was killed could not remove its endpoint. */
   async function removeGone(): Promise<void> {
     lookedAt = performance.now()
-    const here = [...endpoints.values()].filter(isListenerHere)
-    const gone = await Promise.all(here.map(isGone))
-    for (const [index, { id, product }] of here.entries()) {
-      if (gone[index] && !isStopped) await store.removeEndpoint(product, id)
+    const listeners = known.filter(isListener)
+    const old = new Set(leftOver(listeners))
+    const isOver = async (one: WebhookEndpoint) => old.has(one) || (isListenerHere(one) && (await isGone(one)))
+    const over = await Promise.all(listeners.map(isOver))
+    for (const [index, { id, product }] of listeners.entries()) {
+      if (over[index] && !isStopped) await store.removeEndpoint(product, id)
     }
   }
 
