@@ -311,3 +311,25 @@ test('a refused accept closes what it opened, and the next one goes out with wha
   line.accept()
   expect(asked).toEqual(['alerting', 'accept', 'accept'])
 })
+
+test('the last answer decides about the camera, also after one without it was refused', async () => {
+  const there = machine()
+  const { client, rings } = standInClient()
+  const line = createLine(client)
+  line.attach()
+  const { become } = rings()
+  const kept = new Map<string, string>()
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  }
+  line.configure({ media: { environment: there.environment, storage } })
+  line.accept({ video: false })
+  become({ answering: true })
+  expect(Object.keys((await there.attempt(1)).wish)).toEqual(['audio'])
+  become({ answering: false })
+  line.accept()
+  become({ answering: true })
+  expect(Object.keys((await there.attempt(2)).wish)).toEqual(['audio', 'video'])
+})

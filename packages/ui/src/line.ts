@@ -115,8 +115,8 @@ export function createLine(client: CallClient) {
     else if (options.busy !== 'hold') void call.reject('busy')
   }
 
-  /** Media closes itself when the call is over. */
-  function join(call: Call, withCamera = call.callType === 'video'): void {
+  /** Media closes itself when the call is over. `answer`: whether the user who accepts wants the camera. */
+  function join(call: Call, answer?: boolean): void {
     const media = createCallMedia(call, options.media)
     media.on('state', ({ name }) => {
       // A peer without devices sends nothing. The call is live as soon as both sides are connected.
@@ -124,9 +124,10 @@ export function createLine(client: CallClient) {
       if (state.media === media && isConnected && state.since === undefined) change({ since: Date.now() })
     })
     change({ media })
-    if (call.callType === 'video' && !withCamera) void media.setMuted('video', true)
-    // One that was off before the page was loaded again stays closed.
-    void open(media, withCamera && !media.state.muted.video)
+    const isVideo = call.callType === 'video'
+    if (isVideo && answer !== undefined) void media.setMuted('video', !answer)
+    // A camera that was off before the page was loaded again stays closed.
+    void open(media, isVideo && !media.state.muted.video)
   }
 
   /** A call goes on without devices: who has none can still see and hear, and `errors` of the media says why. */
@@ -246,7 +247,7 @@ export function createLine(client: CallClient) {
     accept({ video }: { video?: boolean } = {}): void {
       const { call, phase } = state
       if (!call || phase !== 'incoming') return
-      join(call, call.callType === 'video' && video !== false)
+      join(call, video !== false)
       void call.accept()
     },
     decline: (reason?: string): void => {
