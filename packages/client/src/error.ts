@@ -3,11 +3,11 @@ import type { ClientErrorCode, RingwireErrorShape } from './types.ts'
 import { isObject } from './wire.ts'
 
 type Details = Partial<
-  Pick<
-    RingwireErrorShape,
-    'retryable' | 'retryAfterMs' | 'limit' | 'callUuid' | 'field' | 'status' | 'httpStatus' | 'cause'
-  >
->
+  Pick<RingwireErrorShape, 'retryable' | 'retryAfterMs' | 'limit' | 'callUuid' | 'field' | 'status' | 'httpStatus'>
+> & {
+  // Not picked: the Error of applications that are compiled for ES2020 has none.
+  cause?: unknown
+}
 
 /** Every failure that the SDK reports. What it says is made of codes and the service's own words [LOG1]. */
 export class RingwireError extends Error implements RingwireErrorShape {

@@ -13,15 +13,33 @@ test('the exports are named one by one, and each way to resolve one leads to the
   expect(Object.keys(entries)).toEqual([
     ...['.', './media', './media/preview', './media/types', './presence', './push', './react', './types'],
   ])
-  for (const [name, { bun, types, default: js }] of Object.entries(entries)) {
+  for (const { bun, types, default: js } of Object.values(entries)) {
     expect([source(types), source(js)]).toEqual([join(folder, bun), join(folder, bun)])
     expect(existsSync(join(folder, bun))).toBe(true)
-    if (name === '.') continue
-    const older = manifest.typesVersions['*'] as Record<string, string[]>
-    expect(older[name.slice(2)]).toEqual([types.slice(2)])
   }
-  expect([manifest.main, manifest.types]).toEqual([entries['.'].default, entries['.'].types])
 })
+
+test('TypeScript that does not read exports finds the same declarations', async () => {
+  for (const name of ['protocol', 'client', 'ui', 'server-sdk']) {
+    const read = await Bun.file(join(folder, '..', name, 'package.json')).json()
+    const { exports, main, types, typesVersions = { '*': {} } } = read as Manifest
+    const found = Object.entries(exports).flatMap(([path, entry]) => {
+      if (typeof entry === 'string') return []
+      return path === '.' ? [[path, types, main]] : [[path, `./${typesVersions['*'][path.slice(2)]}`, entry.default]]
+    })
+    const meant = Object.entries(exports).flatMap(([path, entry]) =>
+      typeof entry === 'string' ? [] : [[path, entry.types, entry.default]],
+    )
+    expect([name, found]).toEqual([name, meant])
+  }
+})
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
+  readonly main?: string
+  readonly types?: string
+  readonly typesVersions?: { readonly '*': Readonly<Record<string, readonly string[]>> }
+}
 
 test('the client comes with its error class and codes, and without what tests take', async () => {
   const client = await import('../src/ringwire.ts')

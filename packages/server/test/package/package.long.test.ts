@@ -138,6 +138,13 @@ client.call({ userId: 5, role: 'agent' })
     const options = ['--strict', '--noEmit', '--target', 'esnext', '--types', '', '--lib', 'esnext,dom,dom.iterable']
     await run(application, [tsc, 'phone.ts', 'wrong.ts', ...options, ...resolution])
   }
+  // Declarations ask for no newer language than the application is compiled for.
+  const { exports } = readJson(join(application, 'node_modules', '@ringwire', 'client')) as { exports: object }
+  const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'))
+  const imports = entries.map((name) => `import '@ringwire/client${name.slice(1)}'\n`)
+  writeFileSync(join(application, 'old.ts'), imports.join(''))
+  const old = ['--strict', '--noEmit', '--target', 'es2020', '--types', '', '--lib', 'es2020,dom,dom.iterable']
+  await run(application, [tsc, 'old.ts', ...old, '--module', 'esnext', '--moduleResolution', 'bundler'])
 }, 240_000)
 
 test('the SDK for backends installs alone, and Node and strict TypeScript use it', async () => {
