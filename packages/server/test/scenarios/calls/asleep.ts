@@ -220,15 +220,18 @@ export function registerAsleep(name: string, start: Start): void {
         const callee = await service.connect(agentOn(calleeId))
         const unregistered = await service.connect(agentOn(calleeId, 'unregistered'))
         const wakes = (call: string) => receiver.received.filter(({ data }) => data.call_uuid === call)
-        let callUuid = ''
-        // Each node reads the endpoints every second.
-        await until('the endpoint is known', async () => {
-          callUuid = await invite(caller, calleeId, { context_id: crypto.randomUUID() })
-          return until('it hears', () => wakes(callUuid).length > 0, 1_500).then(
-            () => true,
-            () => false,
-          )
-        })
+        // Each node reads the endpoints every second, and clients connect to one after the other.
+        for (const other of [await connectCaller(), await connectCaller()]) {
+          await until('the endpoint is known', async () => {
+            const call = await invite(other, someone('callee'), { context_id: crypto.randomUUID() })
+            return until('it hears', () => wakes(call).length > 0, 1_500).then(
+              () => true,
+              () => false,
+            )
+          })
+        }
+        const callUuid = await invite(caller, calleeId)
+        await until('it hears', () => wakes(callUuid).length > 0)
         await callee.die()
         await phone.inbox.next(({ payload }) => payload.call_uuid === callUuid)
         await until('it hears again', () => wakes(callUuid).length > 1)
