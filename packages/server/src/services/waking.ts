@@ -1,24 +1,17 @@
 import type { WakeDevice } from '@ringwire/protocol/webhook-events'
 import type { RingTickets } from '../auth/ring-ticket.ts'
 import { deviceOfTicketSession } from '../auth/ring-ticket.ts'
-import {
-  type Call,
-  type CallRef,
-  callKey,
-  isLive,
-  type Participant,
-  participantOf,
-  type RingingCall,
-} from '../call/call.ts'
+import { type Call, type CallRef, callKey, participantOf, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { stopsRinging } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { SeenSession, Sessions } from '../ports/sessions.ts'
-import { StoreError } from '../ports/store-error.ts'
+import type { Sessions } from '../ports/sessions.ts'
 import type { Wakes } from '../ports/wakes.ts'
 import type { Sender, SentResult } from '../push/sender.ts'
 import { pause } from '../time/pause.ts'
+import { createAtLast } from './at-last.ts'
+import { createCancelling, headingOf } from './cancelling.ts'
 import { inBatches } from './in-batches.ts'
 
 export interface WakingOptions {
@@ -101,19 +94,8 @@ export function createWaking(options: WakingOptions): Waking {
 
   const isWanted = (product: string) => sender.servesAny || options.hearsWakes(product)
   const isServed = ({ address }: Device) => sender.serves(address.platform)
-
-  /** While a store is away it is read again and again: no other node looks after the call's devices. */
-  async function atLast<T>(read: () => Promise<T>, until: number, signal: AbortSignal): Promise<T> {
-    for (;;) {
-      try {
-        return await read()
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        await pause(againMs, signal)
-        if (signal.aborted || now() >= until) throw error
-      }
-    }
-  }
+  const atLast = createAtLast(now)
+  const { cancel, cancelAll } = createCancelling({ ...options, atLast, signal: stopping.signal })
 
   /** The devices that are registered, and those with a session whose client is there as far as anybody knows. */
   async function read(call: Call): Promise<{ registered: readonly Device[]; awake: ReadonlySet<string> }> {
@@ -211,51 +193,6 @@ export function createWaking(options: WakingOptions): Waking {
     else if (hasFailed(result)) await wakes.remove(callKey(call), device.deviceId)
   }
 
-  async function cancel(call: Call, isTold: (device: Device) => boolean): Promise<void> {
-    const { callUuid } = call
-    // A device that was switched off meanwhile hears of neither: one takes the place of the other until the ring is over.
-    const expiresAt = Math.max(call.ringExpiresAt, now() + leastMs)
-    const payload = {
-      ...headingOf(call, 'call.wake_cancelled'),
-      status: call.status,
-      end_reason: isLive(call) ? null : call.endReason,
-    }
-    const registered = await atLast(
-      async () => devices.of(participantOf(call, 'callee'), now()),
-      expiresAt,
-      stopping.signal,
-    )
-    // A VoIP push has to ring, whatever it says.
-    const told = registered.filter((device) => isServed(device) && isTold(device) && !isVoip(device))
-    await Promise.all(
-      told.map((device) => sender.send(device, { type: 'call.wake_cancelled', callUuid, payload, expiresAt })),
-    )
-  }
-
-  /** Everybody who was woken, but for the device that answered or rejected. */
-  async function cancelAll({ call, event }: Step, decided: string | null | undefined): Promise<void> {
-    if (!sender.servesAny) return
-    const woken = await wakes.of(callKey(call))
-    if (woken?.length === 0) return
-    const seen = woken !== undefined && decided !== undefined ? [] : await seenOrNone(participantOf(call, 'callee'))
-    const author = seen.find(({ sessionId }) => event.type === 'rejected' && sessionId === event.by?.sessionId)
-    const except = decided ?? author?.deviceId
-    // No process is known that saw the ring begin: a device without a session counts as woken.
-    const awake = new Set(seen.map(({ deviceId }) => deviceId))
-    const isWoken = ({ deviceId }: Device) => woken?.includes(deviceId) ?? !awake.has(deviceId)
-    await cancel(call, (device) => device.deviceId !== except && isWoken(device))
-  }
-
-  /** While the store is away nobody is: the cancellations do not wait for it, and one too many does no harm. */
-  async function seenOrNone(callee: Participant): Promise<readonly SeenSession[]> {
-    try {
-      return await sessions.seen(callee)
-    } catch (error) {
-      if (error instanceof StoreError) return []
-      throw error
-    }
-  }
-
   /** Resolves when the work is done, and never rejects. */
   async function begin(call: RingingCall, work: (ring: Ring, signal: AbortSignal) => Promise<void>): Promise<void> {
     if (isOver(call)) return
@@ -347,18 +284,12 @@ export function createWaking(options: WakingOptions): Waking {
   }
 }
 
-/** What comes after the ring is worth telling for a moment: missed calls are told when the ring is over. In ms. */
-const leastMs = 30_000
-/** Devices that could not be read are read again after so many ms. */
-const againMs = 1_000
 /** A stop waits this long for what is under way, in ms. */
 const graceMs = 1_000
 
 /** For sure: the device was sent nothing, or nothing that it shows. */
 const failures: readonly SentResult[] = ['gone', 'refused', 'too_large', 'dropped']
 const hasFailed = (result: SentResult) => failures.includes(result)
-
-const isVoip = ({ address }: Device) => address.platform === 'apns' && address.voip
 
 /** The device that answered or rejected; null: none did. Undefined where it has to be looked up. */
 function deviceThatDecided({ call, event }: Step, sessions: Pick<Sessions, 'heldHere'>): string | null | undefined {
@@ -370,14 +301,4 @@ function deviceThatDecided({ call, event }: Step, sessions: Pick<Sessions, 'held
 
 function deviceThatHasIt(call: Call): string | null {
   return call.status === 'ringing' ? null : (call.calleePlace?.deviceId ?? null)
-}
-
-function headingOf({ callUuid, callType, caller }: Call, type: string) {
-  const { userId, role, displayName } = caller
-  return {
-    type,
-    call_uuid: callUuid,
-    call_type: callType,
-    caller: { user_id: userId, role, display_name: displayName ?? '' },
-  }
 }
