@@ -82,6 +82,14 @@ test('[PLACE5] a caller that is told of the accept again gets no answer and no c
   }
 })
 
+test('[PLACE5] candidates without an answer come again with the accept: they may belong to an offer of the peer', () => {
+  for (const extended of kinds) {
+    const id = callerOf(`a ${extended}`, { extended })
+    tell(id, relay('offer'), relay('candidate'))
+    expect(comesBack(id, `b ${extended}`, extended)).toEqual(['accepted 2', 'offer', 'candidate'])
+  }
+})
+
 test('[PLACE5] the answer to an offer that came before the accept comes again', () => {
   for (const extended of kinds) {
     const id = callerOf(`a ${extended}`, { extended, early: true })

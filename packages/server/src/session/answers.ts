@@ -43,7 +43,9 @@ export function forgetOldAnswers(session: Session, call: string): void {
 /** The same of what goes to another session of the participant, where its client is told the accept again there. */
 export function withoutOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): readonly LogEntry[] {
   const isToldAgain = entries.some(({ seq, push }) => push.kind === 'state' && wasHanded(session, seq))
-  return isToldAgain && !hasOfferedEarly(session, call)
+  // Without an answer since that accept, candidates may belong to an offer of the peer, or to none.
+  const hasAnswer = entries.some(({ push }) => push.call === call && isRelayOf(push, 'webrtc.answer'))
+  return isToldAgain && hasAnswer && !hasOfferedEarly(session, call)
     ? entries.filter(({ push }) => !isOldAnswer(push, call))
     : entries
 }
