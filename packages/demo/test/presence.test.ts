@@ -92,7 +92,7 @@ for (const [name, open, nodes] of [
 
       await agent.close()
       await sees(onlooker, agent, isGone, 'agent · offline')
-      await onlooker.page.waitForSelector('text=Nobody to call yet.')
+      await onlooker.page.waitForSelector('text=Nobody is online right now.')
       await Promise.all([onlooker.close(), caller.close()])
       for (const { errors } of [onlooker, agent, caller]) expect(errors).toEqual([])
     }, 240_000)
