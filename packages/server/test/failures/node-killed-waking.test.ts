@@ -18,7 +18,7 @@ const world = worldFor({ env: settings })
 async function isSettled(): Promise<boolean> {
   const client = new Redis(world().redis.url)
   try {
-    const rings = await client.keys('*rw:w:*')
+    const rings = await client.keys('rw:wake:*')
     const devices = await Promise.all(rings.map((key) => client.hvals(key)))
     return devices.flat().includes('+')
   } finally {
