@@ -222,7 +222,11 @@ test('[TICK1] a ticket opens nothing else', async () => {
   const history = await fetch(`${service.url}/v1/calls/history`, { headers })
   const ice = await fetch(`${service.url}/v1/call/ice-servers`, { method: 'POST', headers })
   const socket = await fetch(`${service.url}/v1/ws`, {
-    headers: { ...headers, Connection: 'Upgrade', Upgrade: 'websocket' },
+    headers: {
+      ...headers,
+      ...{ Connection: 'Upgrade', Upgrade: 'websocket' },
+      ...{ 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': btoa('a key of 16 byte') },
+    },
   })
   for (const response of [history, ice, socket]) expect(response.status).toBe(401)
   expect((await ask('', ticket())).status).toBe(200)

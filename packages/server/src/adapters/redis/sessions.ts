@@ -23,7 +23,7 @@ import { createRemoteSinks } from './remote-sinks.ts'
 import { createRequests } from './requests.ts'
 import { createResumes } from './resumes.ts'
 import { createSaves } from './saves.ts'
-import { createStuck } from './stuck.ts'
+import { createStuck, released } from './stuck.ts'
 
 export interface RedisSessionsOptions {
   readonly url: string
@@ -293,10 +293,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   async function askOwner(at: string, frame: Frame, call: string | undefined): Promise<unknown> {
     const asked = inbox.ask(at, frame)
     if (call === undefined || !living.isSilent(at)) return asked
-    if (isRelayFrame(frame)) return untilTold.answerOr(call, asked)
-    const answer = await untilNews.answerOr(call, asked)
-    if (answer === notHere) throw new StoreError('unknown', 'the node of the session is silent')
-    return answer
+    const isRelay = isRelayFrame(frame)
+    const answer = await (isRelay ? untilTold : untilNews).answerOr(call, asked)
+    if (answer !== released) return answer
+    if (isRelay) return notHere
+    throw new StoreError('unknown', 'the node of the session is silent')
   }
 
   /** Others have to find the session before its client is told anything [ORD3]. */
