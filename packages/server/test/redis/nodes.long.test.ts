@@ -15,7 +15,9 @@ let group: SentinelGroup | undefined
 async function openGroup(): Promise<PairRedis> {
   const started = await startSentinelGroup()
   group = started
-  return { next: async () => ({ REDIS_URL: started.url }), stop: started.stop }
+  let pairs = 0
+  const next = async () => ({ REDIS_URL: started.url, RINGWIRE_REDIS_PREFIX: `pair-${++pairs}` })
+  return { next, stop: started.stop }
 }
 
 const onCluster = nodeStores(openCluster)

@@ -52,7 +52,12 @@ async function openNumbered(): Promise<PairRedis> {
 export async function openCluster(): Promise<PairRedis> {
   const { url, stop } = await startCluster()
   let pairs = 0
-  return { next: async () => ({ REDIS_URL: url, RINGWIRE_NODE_ID: `pair-${++pairs}-` }), stop }
+  // Each pair has a database of its own, so it is a deployment of its own [REDIS1].
+  const next = async () => {
+    const name = `pair-${++pairs}`
+    return { REDIS_URL: url, RINGWIRE_REDIS_PREFIX: name, RINGWIRE_NODE_ID: `${name}-` }
+  }
+  return { next, stop }
 }
 
 /** What makes a service a node: a database and a Redis of its own. */
