@@ -15,11 +15,17 @@ import {
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
 import { endpointColumns } from '../sql/subscribers.ts'
+import { timelineColumns } from '../sql/timeline-rows.ts'
 import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'
-import { allEntriesSql } from './timeline.ts'
 import { createSpreading } from './webhooks.ts'
+
+/** The entries of all timelines, with the product and the UUID of their calls. */
+const allEntriesSql = `
+  SELECT coalesce(c.product, t.product) AS product, coalesce(c.call_uuid, t.call_uuid) AS call_uuid,
+    ${timelineColumns.slice(2).map((column) => `t.${column}`)}
+  FROM call_timeline AS t LEFT JOIN calls AS c ON c.id = t.call_id`
 
 export interface SqliteContent extends Content {
   /** Deliveries that did not arrive, after an id, at most `pageSize`; none where there are no more. */

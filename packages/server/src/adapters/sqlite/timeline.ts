@@ -50,11 +50,6 @@ export const entriesSql = `
   UNION ALL
   SELECT id, at, side, role, user_id, entry FROM call_timeline WHERE call_id = 0 AND product = ?1 AND call_uuid = ?2
   ORDER BY at, id LIMIT ?3`
-/** All of them, with what their calls are named by. */
-export const allEntriesSql = `
-  SELECT coalesce(c.product, t.product) AS product, coalesce(c.call_uuid, t.call_uuid) AS call_uuid,
-    ${timelineColumns.slice(2).map((column) => `t.${column}`)}
-  FROM call_timeline AS t LEFT JOIN calls AS c ON c.id = t.call_id`
 export const refusalsSql =
   'SELECT count(*) AS count FROM call_timeline WHERE call_id = 0 AND product = ?1 AND call_uuid = ?2'
 /** What decides on the entries of a call that is kept: whom it names, how many there are. */
