@@ -62,9 +62,7 @@ test('each statement finds its rows through an index', () => {
     .flatMap((text) => {
       const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all()
       const scanned = scansOf(plan.map(({ detail }) => detail))
-      return scanned.length === 0 || readsAllOf.test(text)
-        ? []
-        : [{ text, scanned, plan: plan.map(({ detail }) => detail) }]
+      return scanned.length === 0 || readsAllOf.test(text) ? [] : [{ text, scanned }]
     })
   db.close()
   expect(scans).toEqual([])

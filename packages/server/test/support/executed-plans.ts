@@ -25,6 +25,7 @@ export interface Executed {
 export const explaining = {
   log_min_messages: 'log',
   log_checkpoints: 'off',
+  track_functions: 'all',
   session_preload_libraries: 'auto_explain',
   'auto_explain.log_analyze': 'on',
   'auto_explain.log_timing': 'off',
@@ -55,6 +56,22 @@ export async function executedOn(server: Postgres, from: number): Promise<Execut
       const scanned = nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] ?? ''] : []))
       return [{ text, scanned, read: nodes.reduce((sum, node) => sum + readBy(node), 0) }]
     })
+}
+
+/** Functions of a database that no statement has called. Waits until every other client has left. */
+export async function uncalledOf(server: Postgres, url: string): Promise<string[]> {
+  // A connection adds its counts before it is gone.
+  const othersSql = `
+    SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
+  while ((await server.query(othersSql, url)).length > 0) await Bun.sleep(10)
+  const rows: { name: string }[] = await server.query(
+    `SELECT proname AS name FROM pg_proc
+     WHERE pronamespace = 'public'::regnamespace AND oid NOT IN (SELECT funcid FROM pg_stat_user_functions)
+     ORDER BY proname`,
+    url,
+  )
+  return rows.map(({ name }) => name)
 }
 
 function nodesOf(plan: PlanNode): PlanNode[] {
