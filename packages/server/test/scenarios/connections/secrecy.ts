@@ -9,6 +9,8 @@ import { signingKeyEnv, signToken } from '../../support/session-tokens.ts'
 import { type StartService, withService } from './start.ts'
 
 /** Everything that must never be seen where it does not belong, recognisable wherever it turns up. */
+/** Values that an error names to its sender: a product, a role, a path. The log has none of them. */
+const named = 'LEAKnamed'
 const planted = {
   secret: 'LEAKsecret0123456789012345678901234567890',
   wrongSecret: 'LEAKwrongsecret-01234567890123456789',
@@ -51,6 +53,7 @@ async function noisyRun(service: Service): Promise<void> {
   expect(log).toContain('listening')
   for (const line of service.log.trim().split('\n')) expect(() => JSON.parse(line), line.slice(0, 200)).not.toThrow()
   expect(errors.length).toBeGreaterThan(60)
+  expect(log.includes(named), `${named} in the log`).toBe(false)
   const secrets = [...Object.values(planted), ...seen.tokenParts, ...seen.turn]
   for (const secret of secrets) {
     expect(log.includes(secret), `${secret.slice(0, 12)}… in the log`).toBe(false)
@@ -84,13 +87,13 @@ async function makeRestNoise(service: Service, errors: string[]) {
   await post({ 'X-SVC-Product-Secret': planted.secret }, '')
   await post(key, planted.text)
   await post(key, `{"user_id":${JSON.stringify(planted.text)}`)
-  await post(key, JSON.stringify({ ...wish, product: planted.text }))
+  await post(key, JSON.stringify({ ...wish, product: named }))
   await post(key, JSON.stringify({ ...wish, user_id: [planted.text] }))
   await post(key, JSON.stringify({ ...wish, role: `${planted.text.repeat(40)}` }))
   await post(key, `"${planted.text.repeat(4000)}"`)
   for (const token of [planted.text, `${issued.token}x`, issued.token]) {
     const headers = { Authorization: `Bearer ${token}` }
-    for (const path of ['/v1/calls/history', '/v1/ws', `/${planted.text}`, '/healthz', '/readyz']) {
+    for (const path of ['/v1/calls/history', '/v1/ws', `/${named}`, '/healthz', '/readyz']) {
       const response = await fetch(`${service.url}${path}?token=${planted.query}&limit=${planted.query}`, { headers })
       const text = await response.text()
       if (response.status >= 400) errors.push(text)
@@ -109,7 +112,7 @@ async function makeUpgradeNoise(service: Service, token: string, errors: string[
     [lines, `/v1/ws?token=${token}&x=${planted.query}`],
     [lines, `/v1/ws?x=${planted.query}`, '[::'],
     [[], `/v1/ws?authorization=${planted.query}`],
-    [lines, `/v1/${planted.text}?x=${planted.query}`],
+    [lines, `/v1/${named}?x=${planted.query}`],
   ]
   for (const [head, target, host] of upgrades) {
     const socket = new RawSocket(service.url)
@@ -145,7 +148,7 @@ async function makeCallNoise(service: Service, errors: string[]): Promise<void> 
       client.send('webrtc.ice_candidate', { ...ice, candidate: { candidate: planted.candidate.repeat(500) } })
       client.send('call.reject', { call_uuid: planted.text, reason: planted.text })
       client.send('call.invite', { ...invite, metadata: { note: planted.metadata.repeat(200) } })
-      client.send('call.invite', { ...invite, callee_role: planted.text })
+      client.send('call.invite', { ...invite, callee_role: named })
       client.send('call.invite', { ...invite, call_type: planted.text })
     }
     // Missed, ended, lost: every way out of a call has its own lines.
