@@ -415,7 +415,11 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         call_uuid: callUuid,
         sdp: { type, sdp: `v=0 ${text}` },
       })
-      if (offers === 'early') caller.send('webrtc.offer', sdp('offer'))
+      if (offers === 'early') {
+        caller.send('webrtc.offer', sdp('offer'))
+        // Else the accept may be faster at another node.
+        await caller.settle()
+      }
       await callee.next('call.ringing')
       callee.send('call.accept', { call_uuid: callUuid })
       await caller.next('call.accepted')
