@@ -447,8 +447,8 @@ export interface CallClientOptions {
   /**
    * Asks the application's backend for a session token: gives it, or the backend's response as it came. Called again when
    * the held one has 60 s left or less, or a fifth of its life, or was refused; never while an earlier call is on its way, but
-   * for one that takes three times `connectTimeoutMs`. Whatever fails is tried again after a growing pause, but for an
-   * error whose `retryable` is false: the client is closed then.
+   * for one that takes three times `connectTimeoutMs`. The client tries a failed call again after a growing pause. An
+   * error whose `retryable` is false closes the client instead.
    */
   readonly getToken: (reason: TokenReason) => Promise<SessionToken | TokenResponse>
   /** The WebSocket URL, as `wss://calls.example.com/v1/ws`. Default: the token's `ws_url`. */

@@ -10,7 +10,7 @@ export interface ErasedCounts {
 
 export const noneErased: ErasedCounts = { devices: 0, timelineEntries: 0, calls: 0, webhookDeliveries: 0 }
 
-/** Counts that nobody has asked for are kept for so long, in ms. */
+/** How long counts are kept that nobody has asked for, in ms. */
 export const countsKeptMs = 30 * 86_400_000
 
 /**
