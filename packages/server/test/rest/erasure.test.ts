@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { connectPair, invite } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
+import { until } from '../failures/world.ts'
 import { ask } from '../scenarios/backend/calls.ts'
 
 let service: Service
@@ -28,11 +29,13 @@ test('[SRV2] an erasure that is done answers 200, also where its counts cannot b
     const { status, body } = await ask(service, 'DELETE', `participants/customer/${callerId}`)
     return [status, body.calls]
   }
+  /** How often the counts could not be forgotten: that is tried after the answer was written. */
+  const kept = () => service.log.split('the counts of an erasure could not be forgotten').length - 1
   execute("CREATE TRIGGER kept BEFORE DELETE ON erasures BEGIN SELECT RAISE(ABORT, 'kept'); END")
-  expect([await erase(), await erase()]).toEqual([
-    [200, 1],
-    [200, 1],
-  ])
+  for (const time of [1, 2]) {
+    expect(await erase()).toEqual([200, 1])
+    await until(`the counts were kept ${time} times`, () => kept() === time)
+  }
   execute('DROP TRIGGER kept')
   expect([await erase(), await erase()]).toEqual([
     [200, 1],
