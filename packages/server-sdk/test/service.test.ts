@@ -18,6 +18,7 @@ import type {
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import type { WebhookBody, WebhookEventType } from '@ringwire/protocol/webhook-events'
 import { acceptedCall, connectPair, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import {
   type Call,
@@ -198,12 +199,6 @@ function openReceiver() {
     },
   })
   return { url: `http://127.0.0.1:${server.port}/hook`, events, secrets, close: () => server.stop(true) }
-}
-
-/** Waits for what the service does; a bound for failures, never a pace. */
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const begin = performance.now(); !(await isSo()); await Bun.sleep(20))
-    if (performance.now() - begin > 60_000) throw new Error(`waited 60 s until ${what}`)
 }
 
 const failure = (promise: Promise<unknown>) =>

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { createSocket, resumeOf, somebody } from '../../test/contracts/session-parts.ts'
 import {
   answered,
@@ -9,7 +10,6 @@ import {
   openDomains,
   type Peer,
 } from '../../test/support/domain.ts'
-import { until } from '../../test/support/workers.ts'
 import { type LiveCall, placeOf } from '../call/call.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newSessionId } from '../session/session-id.ts'

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { callHookTypes } from '@ringwire/protocol/backend'
+import { until } from '@ringwire/testkit/patience'
 import { Webhook } from 'standardwebhooks'
 import { accepted, created, ended, participant, ringing } from '../../test/contracts/calls.ts'
 import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
@@ -105,10 +106,6 @@ const isPutOff = async (id: string) =>
   (
     await harness.stores().webhooks.deliveries({ endpointId: id, status: 'pending', limit: 100, before: undefined })
   ).some(({ dueAt }) => dueAt !== null && dueAt > now)
-/** Resolves when it is so. */
-async function until(what: () => unknown): Promise<void> {
-  while (!(await what())) await Bun.sleep(2)
-}
 
 test('[HOOK2] the steps of a call arrive in order, signed, each once', async () => {
   const one = await receiver()
@@ -124,7 +121,7 @@ test('[HOOK2] the steps of a call arrive in order, signed, each once', async () 
     expect(verified(secret, received)).toMatchObject({ type: received.type, data: received.data })
     expect(received.headers['content-type']).toBe('application/json')
   }
-  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  await until('all are delivered', async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
   expect([got.length, results]).toEqual([3, ['delivered', 'delivered', 'delivered']])
 })
 
@@ -156,7 +153,7 @@ test('[HOOK2] a call that rings wakes, once its devices can be read; no answer k
   }
   await wholeCall()
   // As long as the backoff of an endpoint that failed is, it is not waited for.
-  await until(() => isPutOff(id))
+  await until('one is put off', () => isPutOff(id))
   now += 1_000
   const got = await one.until(2)
   expect(got.map(({ type, data }) => [type, data.version, data.status])).toEqual([
@@ -164,7 +161,7 @@ test('[HOOK2] a call that rings wakes, once its devices can be read; no answer k
     ['call.wake_cancelled', 2, 'accepted'],
   ])
   expect(got[0]?.data).toMatchObject({ ring_ticket: 'answer', expires_at: new Date(now + 44_000).toISOString() })
-  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  await until('all are delivered', async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
   const page = await endpoints.deliveries(product, id, { status: undefined, limit: 9, before: undefined })
   expect(page?.records.map(({ type, attempts, response }) => [type, attempts, response])).toEqual([
     ['call.wake_cancelled', 1, 'answer 200'],
@@ -184,12 +181,12 @@ test('[HOOK3] what is to wake for a ring that is over is not sent, says so, and 
     throw new StoreError('unavailable', 'away')
   }
   await wholeCall()
-  await until(() => isPutOff(id))
+  await until('one is put off', () => isPutOff(id))
   expect(one.received).toEqual([])
   now += 45_000
   await webhooks.changed(id)
   expect((await one.until(1)).map(({ type }) => type)).toEqual(['call.ended'])
-  await until(() => results.length === 1)
+  await until('one result is counted', () => results.length === 1)
   const page = await endpoints.deliveries(product, id, { status: 'failed', limit: 9, before: undefined })
   expect(page?.records.map(({ type, response }) => [type, response])).toEqual([['call.wake', 'the ring was over']])
   expect([reads, results, failures, errors.splice(0).length]).toEqual([1, ['delivered'], [], 1])
@@ -203,7 +200,7 @@ test('[HOOK3] of what is to wake no attempt is put off until after the ring', as
   one.reply(({ type }) => (type === 'call.wake' ? 500 : 200))
   await wholeCall()
   expect((await one.until(3)).map(({ type }) => type)).toEqual(['call.wake', 'call.wake', 'call.ended'])
-  await until(async () => (await statusesOf(id))?.every((status) => status !== 'pending'))
+  await until('none is pending', async () => (await statusesOf(id))?.every((status) => status !== 'pending'))
   expect(results).toEqual(['repeated', 'failed', 'delivered'])
   expect(failures).toMatchObject([{ cause: 'status 500', delivery: { type: 'call.wake' } }])
 })
@@ -233,7 +230,7 @@ test('[HOOK3] a connection that was kept and is closed under a request: it goes 
   one.reply(({ data }, earlier) => (data.version === 2 && earlier === 0 ? 'close' : 200))
   await wholeCall()
   expect((await one.until(4)).map(({ data }) => data.version)).toEqual([1, 2, 2, 3])
-  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  await until('all are delivered', async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
   expect(results).toEqual(['delivered', 'repeated', 'delivered', 'delivered'])
   const page = await endpoints.deliveries(product, id, { status: undefined, limit: 9, before: undefined })
   expect(page?.records.map(({ attempts }) => attempts)).toEqual([1, 2, 1])
@@ -318,7 +315,7 @@ test('[HOOK3] the service removes what arrived after three days, and what failed
   try {
     await begin()
     laterMs = 10 * 60_000
-    await until(async () => (await left()).length <= 2)
+    await until('two steps are left', async () => (await left()).length <= 2)
   } finally {
     clock.mockRestore()
   }
@@ -330,11 +327,11 @@ test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing mor
   const { id } = await endpointAt(one)
   one.reply(() => 410)
   await commit(created(begun()))
-  await until(async () => (await endpoints.find(product, id))?.enabled === false)
-  await until(() => failures.length === 1)
+  await until('the endpoint is off', async () => (await endpoints.find(product, id))?.enabled === false)
+  await until('one failure is counted', () => failures.length === 1)
   expect(failures).toMatchObject([{ endpoint: { id }, cause: 'status 410', delivery: { type: 'call.ringing' } }])
   await wholeCall()
-  await until(async () => !(await statusesOf(id))?.includes('pending'))
+  await until('none is pending', async () => !(await statusesOf(id))?.includes('pending'))
   expect(await statusesOf(id)).toEqual(['failed'])
   one.reply(() => 200)
   await endpoints.change(product, id, { enabled: true })
@@ -351,8 +348,9 @@ test('[HOOK3] after three days it has failed, is said once, and can be attempted
   await commit(created(begun()))
   for (let attempts = 1; failures.length === 0; attempts++) {
     await one.until(attempts)
-    await until(() => results.length === attempts)
+    await until('each attempt is counted', () => results.length === attempts)
     await until(
+      'each attempt is stored',
       async () =>
         (
           await harness.stores().webhooks.deliveries({ endpointId: id, status: undefined, limit: 1, before: undefined })
@@ -364,13 +362,13 @@ test('[HOOK3] after three days it has failed, is said once, and can be attempted
   expect(one.received.length).toBeGreaterThanOrEqual(3)
   expect(one.received.length).toBeLessThanOrEqual(4)
   expect(new Set(one.received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(one.received.length)
-  await until(async () => (await statusesOf(id))?.[0] === 'failed')
+  await until('it has failed', async () => (await statusesOf(id))?.[0] === 'failed')
   const count = one.received.length
   expect([results.filter((result) => result === 'failed').length, failures.length]).toEqual([1, 1])
   one.reply(() => 200)
   expect(await endpoints.retry(product, id, one.received[0]?.id ?? '')).toBe(true)
   await one.until(count + 1)
-  await until(async () => (await statusesOf(id))?.[0] === 'delivered')
+  await until('it is delivered', async () => (await statusesOf(id))?.[0] === 'delivered')
 })
 
 test('[HOOK3] what is attempted again by hand, however old, is not lost on a kept connection that ends under it', async () => {
@@ -382,12 +380,12 @@ test('[HOOK3] what is attempted again by hand, however old, is not lost on a kep
   one.reply((_, earlier) => replies[earlier] ?? 204)
   await commit(created(begun()))
   await one.until(1)
-  await until(() => isPutOff(id))
+  await until('one is put off', () => isPutOff(id))
   now += 4 * dayMs
   await webhooks.changed(id)
-  await until(async () => (await statusesOf(id))?.[0] === 'failed')
+  await until('it has failed', async () => (await statusesOf(id))?.[0] === 'failed')
   expect(await endpoints.retry(product, id, one.received[0]?.id ?? '')).toBe(true)
-  await until(async () => (await statusesOf(id))?.[0] !== 'pending')
+  await until('it is not pending', async () => (await statusesOf(id))?.[0] !== 'pending')
   expect([await statusesOf(id), one.received.length]).toEqual([['delivered'], 3])
   expect(results).toEqual(['repeated', 'failed', 'delivered'])
 })
@@ -437,7 +435,7 @@ test('what is under way when the process stops is sent by the next one, and coun
   expect(got.map(({ data }) => [data.call_uuid, data.version])).toEqual(
     [1, 1, 2, 3].map((version) => [callUuid, version]),
   )
-  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  await until('all are delivered', async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
   expect(results).toEqual(['delivered', 'delivered', 'delivered'])
 })
 
@@ -460,8 +458,8 @@ test('[HOOK4] what leads to a forbidden address is told why, and goes nowhere', 
   })
   await webhooks.changed(id)
   await commit(created(begun()))
-  await until(() => results.length > 0)
-  await until(async () => {
+  await until('a result is counted', () => results.length > 0)
+  await until('it says that there is no connection', async () => {
     const page = await endpoints.deliveries(product, id, { status: undefined, limit: 1, before: undefined })
     return page?.records[0]?.response === noConnection
   })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { becomesReady, worldFor } from '../failures/world.ts'
-import { until } from '../support/workers.ts'
 import { adminUrlOf } from './observed.ts'
 import { type Alert, type Prometheus, startPrometheus } from './prometheus.ts'
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
 import { adminUrlOf, type Metrics, metricsOf, promtool, startObserved, untilMetrics } from './observed.ts'
@@ -181,7 +182,8 @@ describe('with a token', () => {
         expect((await fetch(url + path, bearer(token))).status).toBe(200)
       }
       expect((await fetch(`${url}/nothing`, bearer(token))).status).toBe(404)
-      expect(service.log).toContain('"message":"authentication failed"')
+      // The answer may be here before the line is.
+      await until('the log says so', () => service.log.includes('"message":"authentication failed"'))
       expect(service.log).not.toContain(token)
     } finally {
       await finish(service)

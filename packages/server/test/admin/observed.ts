@@ -1,6 +1,6 @@
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { systemProgram } from '@ringwire/testkit/system'
-import { until } from '../support/workers.ts'
 
 /** A service with a listener for operators on a port of its own. */
 export async function startObserved(env: Record<string, string> = {}): Promise<Service> {

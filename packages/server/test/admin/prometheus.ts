@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { systemProgram } from '@ringwire/testkit/system'
 import { deploy } from '../deploy/compose.ts'
-import { until } from '../support/workers.ts'
 
 /** An alert as Prometheus tells of it. */
 export interface Alert {

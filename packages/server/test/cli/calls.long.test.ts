@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import type { FollowedEntry } from '../../src/services/followed-calls.ts'
-import { until } from '../support/workers.ts'
 import { direct } from './command.ts'
 
 /** `ringwire call tail` and `call end`, beside a running service. */

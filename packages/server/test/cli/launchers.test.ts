@@ -1,9 +1,10 @@
 /** What npm and npx start must not outlive them. With the npm of this machine, and real signals. */
+
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { until } from '../support/workers.ts'
+import { until } from '@ringwire/testkit/patience'
 import { launcher } from './command.ts'
 
 const root = join(import.meta.dir, '..', '..', '..', '..')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SQL } from 'bun'
 import { openPostgresNodes, type PostgresNodes, type PostgresNodesOptions } from '../../src/adapters/postgres/nodes.ts'
@@ -9,7 +9,6 @@ import type { NodeDeath } from '../../src/ports/nodes.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { createSteadyClock } from '../../src/time/steady-clock.ts'
 import { jumpTo, makeSkewed } from '../failures/skewed-database.ts'
-import { until } from '../failures/world.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 
 let server: Databases

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { until } from '@ringwire/testkit/patience'
 import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { created, ended, liveIn, participant, ringing, there, touched } from './calls.ts'
@@ -134,7 +135,7 @@ describe('a writer that fails', () => {
     const foreign = ringing()
     await harness.forge(created(foreign))
     started[0]?.terminate()
-    await until(() => started.length === 2)
+    await until('another writer has started', () => started.length === 2)
     const { seen } = await store().transition(kept, (now) => ({ seen: now, steps: [] }))
     expect(seen).toEqual(kept)
     const live = new Set((await liveIn(store())).map((call) => call.callUuid))
@@ -182,11 +183,11 @@ describe('a writer that fails', () => {
     const driving = calls.map(drive)
     for (let round = 0; round < 5; round++) {
       const before = harness.commits()
-      await until(() => harness.commits() > before + 10)
+      await until('ten more commits are written', () => harness.commits() > before + 10)
       started.at(-1)?.terminate()
     }
     const before = harness.commits()
-    await until(() => harness.commits() > before + 10)
+    await until('ten more commits are written', () => harness.commits() > before + 10)
     stop = true
     await Promise.all(driving)
     expect(unknown).toBeGreaterThan(0)
@@ -249,9 +250,4 @@ describe('a disk', () => {
 
 function pragma(writer: Worker | undefined, text: string): void {
   writer?.postMessage({ type: 'pragma', pragma: text } satisfies Pragma)
-}
-
-/** Polls between turns: the condition changes with commits, which nothing announces. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { until } from '../support/workers.ts'
+import { until } from '@ringwire/testkit/patience'
 import { arrive, beSilent, type Newcomer, type Silent, SmallService, tokensFor } from './crowd.ts'
 
 const files = 150

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { watchDescriptors } from '../../src/descriptor-watch.ts'
 import { createDescriptors } from '../../src/observability/descriptors.ts'
 import type { Logger } from '../../src/observability/logger.ts'
-import { until } from '../support/workers.ts'
 
 test('[MET2] a port that another process took while it was closed is said once, and opened when it is free', async () => {
   let open = 10

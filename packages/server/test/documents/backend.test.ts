@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { endpoints } from '@ringwire/protocol/endpoints'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { invite, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
-import { until } from '../support/workers.ts'
 
 /** docs/backend.md: each command is run, in the order of the page. */
 const page = blocks('docs/backend.md')

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
+import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { systemProgram } from '@ringwire/testkit/system'
-import { until } from '../support/workers.ts'
 
 /* The commands of docs/operations.md, as they stand there, from the executable to the first graph: in a folder that has what
    the project's has, on ports of this test. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from '@ringwire/testkit/client'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
 import { upgradeHead } from '@ringwire/testkit/raw-websocket'
 import { Service } from '@ringwire/testkit/service'
@@ -12,7 +12,6 @@ import { about, answeredCall, connectExtended, type ExtendedPair } from '../supp
 import { startRedis } from '../support/redis.ts'
 import { inviteOf, request } from '../support/sessions.ts'
 import { SharedStores } from '../support/stores.ts'
-import { until } from '../support/workers.ts'
 
 /** One of two nodes stops: its clients go to the other one, one by one. */
 const drainMs = 5_000

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
 import { makePageFile, type PageFile } from '../../../demo/src/backend/page-files.ts'
@@ -12,7 +13,7 @@ import { metricsOf } from '../admin/observed.ts'
 import { loadSqlite, recordings } from '../fixtures/load.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
-import { until, workersOf } from '../support/workers.ts'
+import { workersOf } from '../support/workers.ts'
 
 const root = join(import.meta.dir, '..', '..', '..', '..')
 const directory = await makeTemporaryDirectory()

@@ -2,9 +2,10 @@ import { expect, test } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { isLong } from '@ringwire/testkit/long'
+import { until } from '@ringwire/testkit/patience'
 import { inviteOf } from '../support/sessions.ts'
 import { pairOn, stopAll } from './people.ts'
-import { toldOf, until, worldFor } from './world.ts'
+import { toldOf, worldFor } from './world.ts'
 
 /** So few that no command waits longer than the service lets it, on a busy machine either. */
 const pairs = 25

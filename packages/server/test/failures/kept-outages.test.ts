@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { type AnsweredCall, type Call, type Place, participantOf, type Side } from '../../src/call/call.ts'
@@ -7,7 +8,6 @@ import { created, event, ringing } from '../contracts/calls.ts'
 import { finish } from '../scenarios/calls/composition.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { until } from './world.ts'
 
 const secondMs = 1_000
 const hourMs = 3_600 * secondMs

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { candidate } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { finish } from '../scenarios/calls/composition.ts'
 import { connectedCall } from '../support/extended-flows.ts'
 import { hangUp, numbersTo, pairOn, stopAll } from './people.ts'
-import { ask, becomesReady, storedCalls, until, worldFor } from './world.ts'
+import { ask, becomesReady, storedCalls, worldFor } from './world.ts'
 
 /** Others take a node for dead whose heartbeats stand still for 5 s, if it is gone from Redis too; they look every second. */
 const judgedMs = 7_000

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { about, answeredCall, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
-import { becomesReady, insist, storedCalls, toldOf, until, worldFor } from './world.ts'
+import { becomesReady, insist, storedCalls, toldOf, worldFor } from './world.ts'
 
 /** So short that a test can wait for it, and longer than it takes to come back. */
 const lostMs = 6_000

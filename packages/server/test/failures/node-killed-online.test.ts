@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { ask } from '../scenarios/backend/calls.ts'
 import { presenceTypes, toldOf } from '../scenarios/backend/online.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { flush } from './lost-keys.ts'
-import { until, worldFor } from './world.ts'
+import { worldFor } from './world.ts'
 
 const world = worldFor({ env: { RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' } })
 let receiver: Receiver

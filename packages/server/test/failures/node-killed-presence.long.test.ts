@@ -2,13 +2,14 @@ import { expect, test } from 'bun:test'
 import { createCallClient } from '@ringwire/client'
 import { createPresence, type PeerPresence } from '@ringwire/client/presence'
 import { someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
 import { watch } from '../scenarios/extended/presence.ts'
 import { connectExtended } from '../support/extended-flows.ts'
 import { setProduct } from '../support/products.ts'
 import { flush } from './lost-keys.ts'
-import { becomesReady, until, worldFor } from './world.ts'
+import { becomesReady, worldFor } from './world.ts'
 
 /** As soon as anybody's coming would be: by the next look of that node, a second later, and the way here. */
 const seenMs = 1_000 + 2_000

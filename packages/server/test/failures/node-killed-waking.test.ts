@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { invite, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import type { WebPushServer } from '../push/web-push-server.ts'
 import { agentOn, pushingTo, registerPhone, startPushServer, typesOf } from '../scenarios/calls/asleep.ts'
-import { until, worldFor } from './world.ts'
+import { worldFor } from './world.ts'
 
 let push: WebPushServer
 const settings: Record<string, string> = {}

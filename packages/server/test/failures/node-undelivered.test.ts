@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { answeredCall, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
-import { toldOf, until, worldFor } from './world.ts'
+import { toldOf, worldFor } from './world.ts'
 
 /** The way of one node to Redis: through it nothing is handed on. */
 let gate: TcpProxy | undefined

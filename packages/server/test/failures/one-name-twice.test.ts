@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { until, worldFor } from './world.ts'
+import { until } from '@ringwire/testkit/patience'
+import { worldFor } from './world.ts'
 
 const world = worldFor({ envOf: () => ({ RINGWIRE_NODE_ID: 'same' }) })
 

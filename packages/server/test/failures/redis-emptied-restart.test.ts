@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { answeredCall, connectedCall } from '../support/extended-flows.ts'
 import { flush } from './lost-keys.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
-import { toldOf, until, worldFor } from './world.ts'
+import { toldOf, worldFor } from './world.ts'
 
 const world = worldFor()
 

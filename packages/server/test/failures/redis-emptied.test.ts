@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { candidate } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { connectedCall, type ExtendedPair } from '../support/extended-flows.ts'
 import { evict, flush, keysOf } from './lost-keys.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
-import { insist, storedCalls, toldOf, until, worldFor } from './world.ts'
+import { insist, storedCalls, toldOf, worldFor } from './world.ts'
 
 /** So short that a test can wait for what a lost clock would do, if one had started. */
 const lostMs = 3_000

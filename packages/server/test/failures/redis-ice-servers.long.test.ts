@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { connectExtended } from '../support/extended-flows.ts'
-import { becomesReady, until, worldFor } from './world.ts'
+import { becomesReady, worldFor } from './world.ts'
 
 /** TURN credentials that run out while Redis is away. */
 const world = worldFor({

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { Redis } from 'ioredis'
 import { isAskedToComeLater } from './people.ts'
-import { becomesReady, becomesUnready, inTime, limitMs, saysFull, until, worldFor } from './world.ts'
+import { becomesReady, becomesUnready, inTime, limitMs, saysFull, worldFor } from './world.ts'
 
 const limit = 10
 /** Each step asks from an address of its own, as a proxy names it. */

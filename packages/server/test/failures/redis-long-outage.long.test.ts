@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { about, answeredCall, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
-import { becomesReady, becomesUnready, toldOf, until, worldFor } from './world.ts'
+import { becomesReady, becomesUnready, toldOf, worldFor } from './world.ts'
 
 /** What takes long in an outage of minutes, so short that a test can wait for it. To come back takes less. */
 const lostMs = 6_000

@@ -1,11 +1,12 @@
 import { afterAll, expect, test } from 'bun:test'
 import { candidate } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
 import { connectedCall } from '../support/extended-flows.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { hangUp, numbersTo, pairOn, stopAll } from './people.ts'
-import { becomesReady, insist, until, worldFor } from './world.ts'
+import { becomesReady, insist, worldFor } from './world.ts'
 
 /** The nodes' way to Redis, as the name of a managed one is, and the replica's way to its master. */
 let nodesWay: Promise<TcpProxy> | undefined

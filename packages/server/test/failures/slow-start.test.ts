@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SQL } from 'bun'
@@ -9,7 +10,6 @@ import { newSessionId } from '../../src/session/session-id.ts'
 import { created, event, ringing } from '../contracts/calls.ts'
 import { Postgres } from '../support/postgres.ts'
 import { startRedis } from '../support/redis.ts'
-import { until } from './world.ts'
 
 const many = 120
 /** Each way: with so many calls a start takes several sweeps. */

@@ -1,11 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { errorCode, inviteOf } from '../support/sessions.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
-import { becomesReady, becomesUnready, saysFull, saysLostAndBack, until } from './world.ts'
+import { becomesReady, becomesUnready, saysFull, saysLostAndBack } from './world.ts'
 
 let disk: SmallDisk
 let service: Service

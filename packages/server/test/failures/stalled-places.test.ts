@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { acceptedCall, candidate, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { candidatesOf, connectedCall } from '../support/extended-flows.ts'
 import { received } from '../support/sessions.ts'
 import { pairOn, stopAll } from './people.ts'
-import { until, worldFor } from './world.ts'
+import { worldFor } from './world.ts'
 
 const world = worldFor()
 

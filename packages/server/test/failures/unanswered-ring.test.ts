@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { type Browser, startWebPushServer, type WebPushServer } from '../push/web-push-server.ts'
 import { connectExtended } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
-import { expectRefusal, until, worldFor } from './world.ts'
+import { expectRefusal, worldFor } from './world.ts'
 
 const ecdh = createECDH('prime256v1')
 ecdh.generateKeys()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
 import { Postgres } from '../support/postgres.ts'
@@ -143,15 +143,6 @@ async function saysWithin(service: Service, wanted: Record<string, unknown>): Pr
       return
     }
     if (took > soon(4 * readyMs)) expect(said).toMatchObject(wanted)
-    await Bun.sleep(50)
-  }
-}
-
-/** Until something is so, which nothing tells of; the time is a bound for failures. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
-  const since = performance.now()
-  while (!(await holds())) {
-    if (performance.now() - since > soon(ms)) throw new Error(`waited ${ms} ms until ${what}`)
     await Bun.sleep(50)
   }
 }

@@ -1,8 +1,10 @@
 /** The set-up of a fresh clone, with the npm of this machine: for `npm start` alone, then for the tests, and both ways. */
+
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { block } from '@ringwire/testkit/documents'
+import { until } from '@ringwire/testkit/patience'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 
 const root = join(import.meta.dir, '..', '..', '..', '..')
@@ -37,10 +39,6 @@ const has = (name: string) => existsSync(join(modules, name, 'package.json'))
 const recorded = (): Record<string, { dev?: boolean }> =>
   JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')).packages
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await Bun.sleep(5)
-}
-
 /** A command of a document, in the clone. */
 async function shell(command: string): Promise<string> {
   const env = { ...process.env, RINGWIRE_DATA_DIR: join(directory.path, 'data') }
@@ -64,7 +62,7 @@ test('npm start, twice at once: one install, of what the service needs, and both
   const services = [start('one'), start('two')]
   for (const service of services) {
     // npm takes as long as the registry does.
-    await Promise.race([until(() => service.out.includes('listens')), service.exited])
+    await Promise.race([until('the service listens', () => service.out.includes('listens')), service.exited])
     const [, url] = await service.waitFor(/Ringwire listens on (\S+)\n/)
     expect((await fetch(`${url}/demo/main.js`)).status).toBe(200)
   }
@@ -79,7 +77,7 @@ test('npm start, twice at once: one install, of what the service needs, and both
 test('the rest is added beside a service that runs; where that is killed, all is made anew', async () => {
   const own = statSync(join(modules, 'hono', 'package.json')).ino
   const killed = useTools()
-  await Promise.race([until(() => has('typescript')), killed.exited])
+  await Promise.race([until('the tools begin to arrive', () => has('typescript')), killed.exited])
   const npm = readFileSync(`/proc/${killed.pid}/task/${killed.pid}/children`, 'utf8').trim().split(' ').map(Number)
   for (const pid of [killed.pid, ...npm]) process.kill(pid, 'SIGKILL')
   await killed.exited

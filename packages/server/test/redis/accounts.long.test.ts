@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readDocument } from '@ringwire/testkit/documents'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
@@ -10,7 +10,7 @@ import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { type SentinelGroup, startSentinelGroup } from '../support/sentinel.ts'
-import { outcomeOf, until } from './session-nodes.ts'
+import { outcomeOf } from './session-nodes.ts'
 
 /** What docs/operations.md tells an operator to give the service. */
 const rights = readRights()

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import type { Link } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
 import { comeBack, numbersOf, openReady, pushes, relays, type Seen, seqsOf, upTo } from '../contracts/session-parts.ts'
 import { startCluster } from '../support/redis.ts'
 import { RedisProxy } from '../support/redis-proxy.ts'
-import { createSessionNodes, outcomeOf, type SessionNode, until } from './session-nodes.ts'
+import { createSessionNodes, outcomeOf, type SessionNode } from './session-nodes.ts'
 
 /** Three masters, and of each the connections can fall silent: it runs what it is asked for, and nobody learns of it. */
 interface Master {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import {
@@ -16,7 +17,6 @@ import {
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { registerEmptiedRules } from '../contracts/sessions-emptied.ts'
 import { startCluster } from '../support/redis.ts'
-import { until } from './session-nodes.ts'
 
 /** Three masters: a script that touched two slots would fail here. */
 let cluster: Awaited<ReturnType<typeof startCluster>>

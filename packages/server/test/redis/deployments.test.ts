@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { Redis } from 'ioredis'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases, type RedisServer, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
-import { until } from '../support/workers.ts'
 
 let postgres: Databases
 let redis: RedisDatabases

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { comeBack, numbersOf, openReady, pushes, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { createSessionNodes, outcomeOf, type SessionNode, sendAll, until } from './session-nodes.ts'
+import { createSessionNodes, outcomeOf, type SessionNode, sendAll } from './session-nodes.ts'
 
 /** A store that is emptied while one of the owners cannot write: what nobody finds there is not gone. */
 const nodes = createSessionNodes()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
@@ -18,7 +18,6 @@ import {
   windowMs,
 } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { until } from './session-nodes.ts'
 
 let server: RedisServer
 let nodes: RedisSessions[] = []

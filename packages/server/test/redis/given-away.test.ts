@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
 import { createSaves } from '../../src/adapters/redis/saves.ts'
@@ -21,7 +22,7 @@ import {
   upTo,
   windowMs,
 } from '../contracts/session-parts.ts'
-import { outcomeOf, type SessionNode, sendAll, startNodes, until, useSessionNodes, writeRow } from './session-nodes.ts'
+import { outcomeOf, type SessionNode, sendAll, startNodes, useSessionNodes, writeRow } from './session-nodes.ts'
 
 /** Sessions on their way from one node to another. */
 const { nodes, server, start } = await useSessionNodes()

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { callKey } from '../../src/call/call.ts'
 import { decide } from '../../src/call/decide.ts'
 import { somebody } from '../contracts/session-parts.ts'
 import { connectPeer, type Domain, done, eventsOf, invited, openDomain, type Peer } from '../support/domain.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { createSessionNodes, type SessionNode, until } from './session-nodes.ts'
+import { createSessionNodes, type SessionNode } from './session-nodes.ts'
 
 /** An answer of which nobody is told for a while, over the real store of sessions. */
 const nodes = createSessionNodes()

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
@@ -13,7 +14,7 @@ import {
   somebody,
   upTo,
 } from '../contracts/session-parts.ts'
-import { loseFirstReply, outcomeOf, type SessionNode, sendAll, until, useSessionNodes } from './session-nodes.ts'
+import { loseFirstReply, outcomeOf, type SessionNode, sendAll, useSessionNodes } from './session-nodes.ts'
 
 /** At most one node owns a session, whatever fails on the way. */
 const { start } = await useSessionNodes()

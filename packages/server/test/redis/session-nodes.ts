@@ -1,5 +1,4 @@
 import { afterAll, afterEach } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
@@ -100,13 +99,6 @@ export async function writeRow(
   fields: Readonly<Record<string, string>>,
 ): Promise<void> {
   await client.hset(rowKey(sessionId), fields)
-}
-
-/** Waits for what nobody tells of; the bound is for failures. */
-export async function until(what: string, condition: () => unknown, boundMs = 8_000): Promise<void> {
-  for (const since = performance.now(); !(await condition()); await Bun.sleep(10)) {
-    if (performance.now() - since > soon(boundMs)) throw new Error(`not within ${boundMs} ms: ${what}`)
-  }
 }
 
 /** How an operation ended: its result, or the kind of a failure of the store. */

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { readBatch } from '../../src/adapters/redis/batch.ts'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
@@ -6,7 +7,7 @@ import type { Frame } from '../../src/adapters/redis/frames.ts'
 import { callKey } from '../../src/call/call.ts'
 import { numbersOf, openReady, pushes, relays, type Seen } from '../contracts/session-parts.ts'
 import { answeredCall } from '../model/people.ts'
-import { outcomeOf, type SessionNode, until, useSessionNodes } from './session-nodes.ts'
+import { outcomeOf, type SessionNode, useSessionNodes } from './session-nodes.ts'
 
 /** The owner of a session neither answers nor says that it lives: it may be dead, or stand still. */
 /** Before the nodes are closed: one that stands still could not be. */

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { tagOfSessionId } from '../../src/session/session-id.ts'
 import { comeBack, openReady, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { createSessionNodes, sendAll, until } from './session-nodes.ts'
+import { createSessionNodes, sendAll } from './session-nodes.ts'
 
 /** A node that others take for dead, and that lives. */
 const nodes = createSessionNodes()

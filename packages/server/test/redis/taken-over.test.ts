@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
@@ -14,7 +15,7 @@ import {
   seqsOf,
   upTo,
 } from '../contracts/session-parts.ts'
-import { outcomeOf, type SessionNode, sendAll, until, useSessionNodes, writeRow } from './session-nodes.ts'
+import { outcomeOf, type SessionNode, sendAll, useSessionNodes, writeRow } from './session-nodes.ts'
 
 /** Sessions whose owner others took for dead, or that another node has by now. */
 const { nodes, server, start } = await useSessionNodes()

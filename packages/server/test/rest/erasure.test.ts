@@ -2,8 +2,8 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { connectPair, invite } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
-import { until } from '../failures/world.ts'
 import { ask } from '../scenarios/backend/calls.ts'
 
 let service: Service

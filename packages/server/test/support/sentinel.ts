@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
 import type { Certificates } from './certificates.ts'
@@ -50,7 +51,7 @@ export async function startSentinelGroup(certificates?: Certificates): Promise<S
   const client = new Redis({ port, host: '127.0.0.1', enableReadyCheck: false, retryStrategy: () => 20 })
   client.on('error', () => {})
   // It finds the replica by asking the master, every 10 s.
-  await until(async () => {
+  await untilSentinel('Sentinel knows the replica', async () => {
     const [known] = (await client.call('SENTINEL', 'REPLICAS', group)) as Record<string, string>[] | string[][]
     return known !== undefined && JSON.stringify(known).includes(replicaPort) && (await isInSync(replica))
   })
@@ -60,7 +61,7 @@ export async function startSentinelGroup(certificates?: Certificates): Promise<S
     master,
     replica,
     promoted: () =>
-      until(async () => {
+      untilSentinel('the replica is promoted', async () => {
         const [, at] = (await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', group)) as string[]
         return at === replicaPort
       }),
@@ -93,10 +94,5 @@ async function isInSync({ url }: RedisServer): Promise<boolean> {
   }
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    if (await condition().catch(() => false)) return
-    await Bun.sleep(20)
-  }
-  throw new Error('Sentinel does not do what is waited for')
-}
+/** A server that is being replaced answers with errors meanwhile. */
+const untilSentinel = (what: string, isSo: () => Promise<boolean>) => until(what, () => isSo().catch(() => false))

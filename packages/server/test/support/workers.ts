@@ -47,10 +47,3 @@ export async function nodeOf(redisUrl: string, sessionId: string): Promise<strin
     redis.disconnect()
   }
 }
-
-/** Waits for what somebody else does; a bound for failures, never a pace. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, patienceMs = 45_000): Promise<void> {
-  for (const begin = performance.now(); !(await isSo()); await Bun.sleep(10)) {
-    if (performance.now() - begin > patienceMs) throw new Error(`waited ${patienceMs} ms until ${what}`)
-  }
-}

@@ -3,10 +3,11 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { SharedStores } from '../support/stores.ts'
-import { until, workersOf } from '../support/workers.ts'
+import { workersOf } from '../support/workers.ts'
 
 let made: Certificates
 let renewed: Certificates

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import type { DeliveryPage, WebhookDelivery } from '@ringwire/protocol/backend'
+import { until } from '@ringwire/testkit/patience'
 import { program } from '@ringwire/testkit/program'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { noConnection } from '../../src/outgoing/post.ts'
-import { until } from '../support/workers.ts'
 
 /** A whole service, and where its webhooks must not lead it [HOOK4]. */
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { makeVapidKey } from '../../src/push/vapid.ts'
 import { ask } from '../scenarios/backend/calls.ts'
-import { until } from '../support/workers.ts'
 
 /** A whole service beside a webhook endpoint and a push service that answer without end [HOOK4]. */
 

@@ -1,10 +1,12 @@
 /** `ringwire webhooks listen` beside a service as it is configured by default: it reaches no private address [HOOK4]. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { webhooks } from '@ringwire/server-sdk'
 import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { startTyping, type Typist } from '../cli/typist.ts'
-import { becomesReady, until, worldFor } from '../failures/world.ts'
+import { becomesReady, worldFor } from '../failures/world.ts'
 
 const stores = worldFor({})
 let embedded: Service

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { startObserved } from '../admin/observed.ts'
 import { connectExtendedPair, ringingCall } from '../support/extended-flows.ts'
 import { openReceiver, type Received, type Receiver } from '../support/receiver.ts'
-import { until } from '../support/workers.ts'
 
 const pairs = 50
 const callsOfEach = 200

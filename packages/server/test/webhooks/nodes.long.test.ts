@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { pairOn, stopAll } from '../failures/people.ts'
-import { becomesReady, until, worldFor } from '../failures/world.ts'
+import { becomesReady, worldFor } from '../failures/world.ts'
 import { answeredCall } from '../support/extended-flows.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 

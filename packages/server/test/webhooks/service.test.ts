@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { callHookTypes } from '@ringwire/protocol/backend'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { startProcess } from '@ringwire/testkit/process'
 import { program } from '@ringwire/testkit/program'
@@ -12,7 +13,6 @@ import { productKey, type Service } from '@ringwire/testkit/service'
 import { Webhook } from 'standardwebhooks'
 import { metricsOf, startObserved } from '../admin/observed.ts'
 import { openReceiver, type Received, type Receiver } from '../support/receiver.ts'
-import { until } from '../support/workers.ts'
 
 const stepTypes = callHookTypes.filter((type) => !type.startsWith('call.wake'))
 let service: Service

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { about, answeredCall, type ExtendedPair } from '../support/extended-flows.ts'
-import { until, workersOf } from '../support/workers.ts'
+import { workersOf } from '../support/workers.ts'
 import { baseOn, count, extendedOn, linesOf, machinesFor } from './machine.ts'
 
 const { startWorkers } = machinesFor()

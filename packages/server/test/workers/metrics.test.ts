@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { invite, type Pair, someone } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { adminUrlOf, type Metrics, metricsOf, promtool, untilMetrics } from '../admin/observed.ts'
-import { until, workersOf } from '../support/workers.ts'
+import { workersOf } from '../support/workers.ts'
 import { baseOn, linesOf, machinesFor } from './machine.ts'
 
 const { startWorkers } = machinesFor()

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, someone } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { Service } from '@ringwire/testkit/service'
 import { Redis } from 'ioredis'
 import { createBox } from '../cli/command.ts'
 import { finish } from '../scenarios/calls/composition.ts'
-import { until, workersOf, workersWith } from '../support/workers.ts'
+import { workersOf, workersWith } from '../support/workers.ts'
 import { baseOn, linesOf, machinesFor, nodeOfSession, nodes } from './machine.ts'
 
 const { stores, startWorkers } = machinesFor()

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createECDH } from 'node:crypto'
 import type { Client } from '@ringwire/testkit/client'
 import { invite, someone } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { type Browser, startWebPushServer, type WebPushServer } from '../../push/web-push-server.ts'
 import { Networks } from '../../support/network.ts'
 import { openReceiver, type Received } from '../../support/receiver.ts'
-import { until } from '../../support/workers.ts'
 import { ask } from '../backend/calls.ts'
 import { type Env, finish, type Start } from './composition.ts'
 

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client, type Received } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { residentBytes } from '../../support/process.ts'
-import { until } from '../../support/workers.ts'
 import { type StartService, withService } from './start.ts'
 
 const mebibyte = 1024 * 1024

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
-import { until } from '../../support/workers.ts'
 
 /** Many slow readers together [WS7]: each alone is within its own limit. */
 
