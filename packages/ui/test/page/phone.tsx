@@ -1,4 +1,5 @@
 import { createCallClient } from '@ringwire/client'
+import { createCallMedia } from '@ringwire/client/media'
 import {
   CallProvider,
   CallStage,
@@ -89,3 +90,5 @@ createRoot(document.querySelector('#root') as HTMLElement).render(
   </StrictMode>,
 )
 client.connect()
+// For what a page does that has more than components.
+Object.assign(window, { client, createCallMedia, mediaOptions: media })

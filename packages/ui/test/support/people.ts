@@ -13,19 +13,22 @@ export interface Two {
 export interface OpenOptions extends BrowserContextOptions {
   /** More of the page's query. */
   readonly query?: Record<string, string>
+  /** Where Ben finds the page, and more of its query there. */
+  readonly ben?: { readonly url: string; readonly query: Record<string, string> }
   readonly ids?: { ann: string; ben: string }
 }
 
 /** Ann and Ben, each in a browser context of their own, signed in and online. */
 export async function openTwo(browser: Browser, site: Site, options: OpenOptions = {}): Promise<Two> {
-  const { query = {}, ids = { ann: someone('ann'), ben: someone('ben') }, ...context } = options
+  const { query = {}, ben: his, ids = { ann: someone('ann'), ben: someone('ben') }, ...context } = options
   const failures: string[] = []
   const open = async (me: 'ann' | 'ben', name: string): Promise<Page> => {
     const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context })).newPage()
     page.setDefaultTimeout(60_000)
     page.on('pageerror', ({ message }) => failures.push(message))
     const [role, peer, calls] = me === 'ann' ? ['customer', 'agent', ids.ben] : ['agent', 'customer', ids.ann]
-    await goOnline(page, site, { ...query, user: ids[me], role, peer, calls, name })
+    const own = me === 'ben' ? his : undefined
+    await goOnline(page, own ?? site, { ...query, ...own?.query, user: ids[me], role, peer, calls, name })
     return page
   }
   const [ann, ben] = await Promise.all([open('ann', 'Ann Lee'), open('ben', 'Ben Ortiz')])
@@ -38,7 +41,7 @@ export async function openTwo(browser: Browser, site: Site, options: OpenOptions
   }
 }
 
-export async function goOnline(page: Page, site: Site, query: Record<string, string>): Promise<void> {
+export async function goOnline(page: Page, site: Pick<Site, 'url'>, query: Record<string, string>): Promise<void> {
   const isOnline = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
   await page.goto(`${site.url}?${new URLSearchParams({ device: crypto.randomUUID(), ...query })}`)
   await isOnline

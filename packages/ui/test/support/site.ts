@@ -82,7 +82,8 @@ export async function openSite({ script, styles }: Bundle) {
         ...{ user_id: get('user'), role: get('role'), allowed_peer_role: get('peer') },
         ...{ display_name: get('name'), device_id: get('device') },
       }
-      return Response.json(await service.issue(user))
+      const token = await service.issue(user)
+      return Response.json({ ...token, ws_url: get('ws') || token.ws_url })
     },
   })
   return {
