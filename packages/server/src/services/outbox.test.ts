@@ -3,6 +3,7 @@ import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts
 import { somebody } from '../../test/contracts/session-parts.ts'
 import { leftIn, openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
 import { answered, connectPeer, eventsOf, invited, openDomains } from '../../test/support/domain.ts'
+import { createHeldWriter } from '../../test/support/held-writer.ts'
 import { type Call, callKey, type LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { ownMs } from '../ports/outbox.ts'
@@ -229,6 +230,32 @@ describe('over the calls and their sessions', () => {
     await domain.outbox.sweep()
     expect(eventsOf(caller)).toEqual(['call.accepted'])
     expect(domain.left()).toBe(0)
+  })
+
+  test('[EXT3] a sweep that runs between a commit and the news of it leaves the step to be told', async () => {
+    const writer = createHeldWriter()
+    let passed = 0
+    const clock = { now: () => Date.now() + passed, monotonic: () => performance.now() + passed }
+    const domain = await openDomain({ startWorker: writer.startWorker, clock })
+    const [caller, callee] = await peers(domain)
+    const callUuid = await invited(domain, caller, callee)
+    await domain.outbox.sweep()
+    // The step is committed, and the process stands still before it hears of that.
+    writer.hold()
+    const accepting = domain.calls.verb(callee.actor, 'accept', callUuid, null)
+    while (domain.left() === 0) await Bun.sleep(1)
+    passed += 5_700
+    domain.pass(5_700)
+    // When the process goes on, its timers run first.
+    const sweeping = domain.outbox.sweep()
+    await new Promise(setImmediate)
+    const left = domain.left()
+    writer.release()
+    await Promise.all([accepting, sweeping])
+    expect([eventsOf(caller), left]).toEqual([['call.accepted'], 1])
+    domain.pass(ownMs)
+    await domain.outbox.sweep()
+    expect([eventsOf(caller), domain.left()]).toEqual([['call.accepted'], 0])
   })
 
   test('[EXT3] what was committed while the sessions could not be reached is told once they can', async () => {

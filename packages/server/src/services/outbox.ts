@@ -90,6 +90,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const caught = await catchUp(call)
       // What was told only just now was seen to.
       const others = rows.filter(({ row }) => !done.includes(row))
+      // The writer thread commits before this process hears of it: nobody was told of a later version than was loaded.
+      if (caught === 'done' && others.some(({ version }) => version > call.version)) return 'later'
       if (caught === 'done' && others.length > 0 && now() < call.ringExpiresAt) {
         seeTo(others, await stepsAfter(call, Math.min(...others.map(({ version }) => version)) - 1))
       }

@@ -25,6 +25,8 @@ export interface DomainOptions {
   readonly isShared?: boolean
   /** The machine's, where it is not given. */
   readonly clock?: Clock
+  /** What writes the calls, where it is not the service's own thread. */
+  readonly startWorker?: () => Worker
   readonly onQuiet?: (ref: CallRef) => void
   readonly onNodeDied?: (calls: readonly Call[]) => void
 }
@@ -71,7 +73,8 @@ export function openDomains(): (options?: DomainOptions) => Promise<Domain> {
 
 export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   let now = 0
-  const harness = await openHarness({ monotonic: () => now })
+  const { startWorker } = options
+  const harness = await openHarness({ monotonic: () => now, ...(startWorker && { startWorker }) })
   const stored = harness.store()
   const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const store: CallStore = { ...stored, ...options.store?.(stored) }
