@@ -2,6 +2,7 @@
 import { hasBothBrowsers } from '../browser.mjs'
 import { root } from '../setup.mjs'
 import { hasHeadlessShell, requireSystem } from '../system.mjs'
+import { cpuSecondsOf } from './cpu-time.ts'
 import { findJobs, usesService } from './jobs.ts'
 import { placeProgram } from './program.ts'
 import { runJobs, type Total } from './run-jobs.ts'
@@ -12,6 +13,9 @@ const fewJobs = 10
 function finish({ passed, failed, failedJobs }: Total): void {
   if (failedJobs.length > 0) console.log('\nFailed:')
   for (const { name, digest } of failedJobs) console.log([name, ...digest.map((line) => `  ${line}`)].join('\n'))
+  // Of whatever this run has started, so before the servers go.
+  const cpuS = cpuSecondsOf(process.pid)
+  if (cpuS !== undefined) console.log(`CPU ${cpuS.toFixed(0)} s, with all servers and browsers`)
   console.log(`${passed} passed, ${failed} failed`)
   process.exitCode = failed === 0 ? 0 : 1
 }
