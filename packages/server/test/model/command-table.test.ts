@@ -2,9 +2,10 @@ import { expect, test } from 'bun:test'
 import { checkInvites } from './invite-check.ts'
 import { inviteRowCount } from './invite-table.ts'
 import { source } from './machine.ts'
-import { partA } from './part-a.ts'
+import { everyInvite, partA } from './part-a.ts'
 
 for (const { name, check } of partA) {
+  if (name === everyInvite) continue
   test(name, () => {
     const cases = check(source)
     console.log(`${cases} cases: ${name}`)
@@ -12,6 +13,9 @@ for (const { name, check } of partA) {
   })
 }
 
-test('[INV1] every row of the invite table is used', () => {
-  expect(checkInvites(source).rowsUsed).toBe(inviteRowCount)
+test(`${everyInvite}; [INV1] every row of the table is used`, () => {
+  const { cases, rowsUsed } = checkInvites(source)
+  console.log(`${cases} cases: ${everyInvite}`)
+  expect(cases).toBeGreaterThan(0)
+  expect(rowsUsed).toBe(inviteRowCount)
 })

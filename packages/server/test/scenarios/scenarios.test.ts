@@ -56,11 +56,11 @@ import { compositionNames, type Group, groups } from './table.ts'
 const registrations: Readonly<Record<Group, (composition: Composition) => void>> = {
   flows({ name, start }) {
     registerInterfaceEvents(name, start)
-    registerCallStates(name, start)
     registerHangingUp(name, start)
     registerRelay(name, start)
     registerRaces(name, start)
   },
+  states: ({ name, start }) => registerCallStates(name, start),
   backend({ name, start }) {
     registerQuality(name, start)
     registerBackendCalls(name, start)

@@ -5,6 +5,7 @@ export type CompositionName = (typeof compositionNames)[number]
 
 export const groups = [
   'flows',
+  'states',
   'backend',
   'invites',
   'connecting',
@@ -45,6 +46,8 @@ const ofOneNode: Row = { ...always, nodes: 'all' }
 const nodesLater: Row = { ...always, nodes: 'all' }
 const table: Readonly<Record<Group, Row>> = {
   flows: { ...always, cluster: 'all' },
+  // What is decided is the same everywhere; that it reaches everybody between nodes is in the flows.
+  states: { ...nodesLater, cluster: 'all' },
   backend: { ...nodesLater, cluster: 'all' },
   invites: nodesLater,
   connecting: always,

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client, Received } from '@ringwire/testkit/client'
 import { candidate, someone } from '@ringwire/testkit/flows'
+import { isLong } from '@ringwire/testkit/long'
 import type { Service } from '@ringwire/testkit/service'
 import { answer, offer, quiet, received } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const seeds = 60
+const seeds = isLong ? 60 : 24
 const steps = 120
 
 /** Everything at once and in any order: what may never be seen is not seen, and in the end both histories agree. */
