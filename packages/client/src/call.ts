@@ -96,7 +96,17 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
       more.onReply?.(reply)
       if (!reply.ok) refused(event, reply.error)
     }
-    return quiet(port.ask({ event, data: { call_uuid: call.callUuid, ...data }, ...more, onReply }).then(() => {}))
+    const asked = port.ask({ event, data: { call_uuid: call.callUuid, ...data }, ...more, onReply })
+    return quiet(
+      asked.then((reply) => {
+        if (event.startsWith('webrtc.')) checkPassed(reply as CallAck)
+      }),
+    )
+  }
+
+  /** The service acknowledges what comes after the end of the call, and drops it [END1]. */
+  function checkPassed({ status }: CallAck): void {
+    if (nextCallState(call.state, { type: 'stands', status }).name === 'over') throw overError()
   }
 
   /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */

@@ -64,6 +64,20 @@ describe('a socket that dies', () => {
     expect(sockets.slice(1).every(({ recovered }) => recovered)).toBe(true)
   })
 
+  test('[END1] what was sent before the end and reaches the service after it is no success', async () => {
+    const { caller, callee } = await stage.two()
+    const calls = await talk(caller, callee)
+    const heard: string[] = []
+    calls.out.on('candidate', ({ candidate }) => heard.push(candidate))
+    stage.network.stall()
+    const late = calls.in.sendCandidate(candidate('late'))
+    await calls.out.end()
+    stage.network.mend()
+    expect(await failure(late)).toMatchObject({ code: 'CALL_OVER' })
+    expect(await stateOf(calls.in, 'over')).toMatchObject({ reason: 'hangup' })
+    expect(heard).toEqual([])
+  })
+
   test('silence is noticed by a request without a reply, and the request is not lost', async () => {
     const { caller, callee } = await stage.two({ heartbeatTimeoutMs: 300 })
     const calls = await talk(caller, callee)
