@@ -10,6 +10,7 @@ export function launchBrowserWithoutAutoplay(...args: string[]): Promise<Browser
 export function launchThrottlingBrowser(...args: string[]): Promise<Browser>
 export function startSharedBrowser(kind?: BrowserKind): Promise<{
   readonly env: Record<string, string>
+  readonly pid: number | undefined
   stop(): Promise<void>
   kill(): Promise<void>
 }>

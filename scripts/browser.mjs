@@ -77,6 +77,7 @@ export async function startSharedBrowser(kind) {
   const server = await chromium.launchServer({ ...launchOptions(kind, autoplays), host: '127.0.0.1', ...keepsSignals })
   return {
     env: { [sharedBrowserVariable(kind)]: server.wsEndpoint() },
+    pid: server.process().pid,
     stop: () => server.close(),
     kill: () => server.kill(),
   }

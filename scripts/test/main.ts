@@ -71,6 +71,7 @@ else {
       await runJobs({
         root,
         jobs,
+        browserCpuS: servers.browserCpuS,
         env: { ...servers.env, ...program?.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) },
       }),
     )

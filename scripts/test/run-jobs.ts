@@ -31,6 +31,8 @@ export interface RunOptions {
   readonly jobTimeoutMs?: number
   /** How many cores were idle since this was asked last. */
   readonly idleCores?: () => number
+  /** What the browser that the jobs share has used until now, in s. */
+  readonly browserCpuS?: () => number
 }
 
 export interface Total {
@@ -122,7 +124,13 @@ function digestOf(output: string): readonly string[] {
 
 /** Runs the jobs in their order, prints a line for each, and gives the counts. */
 export async function runJobs(options: RunOptions): Promise<Total> {
-  const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, idleCores: watchIdleCores(), ...options }
+  const given = {
+    env: {},
+    jobTimeoutMs: defaultJobTimeoutMs,
+    idleCores: watchIdleCores(),
+    browserCpuS: () => 0,
+    ...options,
+  }
   const reports = mkdtempSync(join(tmpdir(), 'ringwire-reports-'))
   const removeReports = () => rmSync(reports, { recursive: true, force: true })
   // Also where a signal ends the run.
@@ -132,11 +140,14 @@ export async function runJobs(options: RunOptions): Promise<Total> {
   const runOne = async (job: Job) => {
     const startedAt = performance.now()
     running++
+    const browserBefore = given.browserCpuS()
     const result = await runJob(job, join(reports, `${given.jobs.indexOf(job)}.xml`), given)
     running--
+    // No other job was in it meanwhile.
+    const cpuS = result.cpuS + (usesBrowser(job) ? given.browserCpuS() - browserBefore : 0)
     const verdict = judge(result)
     if (verdict.failed > 0) console.log(result.output.trim())
-    console.log(line(verdict, job.name, performance.now() - startedAt, result.cpuS))
+    console.log(line(verdict, job.name, performance.now() - startedAt, cpuS))
     total.passed += verdict.passed
     total.failed += verdict.failed
     if (verdict.failed > 0) total.failedJobs.push({ name: job.name, digest: digestOf(result.output) })

@@ -4,10 +4,13 @@ import { rmSync } from 'node:fs'
 import { Postgres } from '../../packages/server/test/support/postgres.ts'
 import { startRedis } from '../../packages/server/test/support/redis.ts'
 import { startSharedBrowser } from '../browser.mjs'
+import { cpuSecondsOf } from './cpu-time.ts'
 
 export interface SharedServers {
   /** Where the jobs find them. */
   readonly env: Readonly<Record<string, string>>
+  /** What the browsers have used until now. */
+  browserCpuS(): number
   stop(): Promise<void>
 }
 
@@ -30,6 +33,11 @@ export async function startSharedServers({ bothBrowsers = false } = {}): Promise
       RINGWIRE_TEST_REDIS: redis.url,
       RINGWIRE_TEST_POSTGRES_FILES: files,
     },
+    browserCpuS: () =>
+      [browser, fullBrowser].reduce(
+        (sum, each) => sum + (each?.pid === undefined ? 0 : (cpuSecondsOf(each.pid) ?? 0)),
+        0,
+      ),
     async stop() {
       await Promise.all([postgres.dispose(), redis.stop(), browser.stop(), fullBrowser?.stop()])
       rmSync(files, { recursive: true, force: true })
