@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
 import { block, readDocument } from '@ringwire/testkit/documents'
+import { environment, installCommands, run, shell } from './commands.ts'
 
 /** What somebody gets who installs Ringwire with npm: packed, installed into an empty project, and run from there. */
 const root = new URL('../../../..', import.meta.url).pathname
@@ -40,35 +41,12 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** As in a shell of one's own: nothing of the npm that perhaps runs these tests. */
-function environment(more: Record<string, string> = {}): Record<string, string> {
-  const own = Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|INIT_CWD$|NODE_OPTIONS$)/.test(name))
-  return { ...(Object.fromEntries(own) as Record<string, string>), ...more }
-}
-
 function readJson(directory: string): object {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
 }
 
-async function run(directory: string, command: readonly string[]) {
-  const child = Bun.spawn([...command], { cwd: directory, env: environment(), stdout: 'pipe', stderr: 'pipe' })
-  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  const code = await child.exited
-  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}:\n${out}${err}`)
-  return { out, err }
-}
-
-/** The two commands of a package's README, with a folder of this test. */
-function installCommands(name: string): readonly string[] {
-  const commands = block(`packages/${name}/README.md`, 'sh', '## Install').trimEnd()
-  return commands.replaceAll('~/ringwire-packages', tarballs).split('\n')
-}
-
-/** Runs one of them where it is meant to be run. */
-const shell = (directory: string, command = '') => run(directory, ['sh', '-ec', command])
-
 test('the first command packs what a package needs, and nothing else', async () => {
-  const { out } = await shell(root, installCommands('server')[0])
+  const { out } = await shell(root, installCommands('server', tarballs)[0])
   // npm adds the name of the script. Where they are, and how each is installed.
   expect(out.trim().split('\n').filter(Boolean).length).toBeLessThanOrEqual(10)
   expect(out).toContain(`${Object.keys(packages).length} packages are in ${tarballs}.`)
@@ -104,7 +82,7 @@ test('the first command packs what a package needs, and nothing else', async () 
 test('the second command installs the SDK into an empty folder, where Node and strict TypeScript use it', async () => {
   const application = join(work, 'application')
   mkdirSync(application)
-  await shell(application, installCommands('client')[1])
+  await shell(application, installCommands('client', tarballs)[1])
   expect(readdirSync(join(application, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'protocol'])
 
   writeFileSync(
@@ -150,7 +128,7 @@ client.call({ userId: 5, role: 'agent' })
 test('the SDK for backends installs alone, and Node and strict TypeScript use it', async () => {
   const backend = join(work, 'backend')
   mkdirSync(backend)
-  await shell(backend, installCommands('server-sdk')[1])
+  await shell(backend, installCommands('server-sdk', tarballs)[1])
   expect(readdirSync(join(backend, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@ringwire'])
   writeFileSync(
     join(backend, 'program.mjs'),
@@ -178,7 +156,7 @@ console.log(typeof webhooks.verify, await calls.list().catch(({ code }) => code)
 
 test('the second command installs the service into an empty folder', async () => {
   mkdirSync(project)
-  await shell(project, installCommands('server')[1])
+  await shell(project, installCommands('server', tarballs)[1])
   expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual([
     'client',
     'demo',
