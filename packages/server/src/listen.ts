@@ -10,8 +10,8 @@ import { handshakeOf } from './http/handshake.ts'
 import { failure } from './http/replies.ts'
 import { targetOf } from './http/request-target.ts'
 import type { Journal } from './observability/journal.ts'
+import { macrotask } from './ports/macrotask.ts'
 import type { MaybePromise } from './ports/maybe.ts'
-import { macrotask } from './services/macrotask.ts'
 import type { Gateway } from './signaling/gateway.ts'
 
 /** Of TLS 1.2: what is recorded today cannot be read with the key of tomorrow. Those of 1.3 are all so. */

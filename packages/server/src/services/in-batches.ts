@@ -1,4 +1,4 @@
-import { macrotask } from './macrotask.ts'
+import { macrotask } from '../ports/macrotask.ts'
 
 const batchSize = 100
 

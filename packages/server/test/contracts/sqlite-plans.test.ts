@@ -24,17 +24,14 @@ import {
   replaceSql,
 } from '../../src/adapters/sqlite/timeline.ts'
 import {
-  changedSql,
-  claimSql,
-  deliveriesSql,
   dropSql as dropHooksSql,
-  dueSql,
   followSql,
   forgetRemovalsSql,
   pruneLeftSql,
   pruneSql,
   putOffSql,
-} from '../../src/adapters/sqlite/webhooks.ts'
+} from '../../src/adapters/sqlite/webhook-writes.ts'
+import { changedSql, claimSql, deliveriesSql, dueSql } from '../../src/adapters/sqlite/webhooks.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
@@ -117,18 +114,19 @@ describe('every read finds its rows through an index', () => {
     const search = (index: string, where: string) => `SEARCH ${index} (${where})`
     const steps = plan(claimSql).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))
     expect(steps).toEqual([
-      search('one USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+      search('webhook_deliveries USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+      'SCAN one',
       search('older USING COVERING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?'),
     ])
     // From endpoint to endpoint, one step each.
     const due = plan(dueSql).filter((step) => /webhook_deliveries|one/.test(step))
     expect(due).toEqual([
-      'SEARCH webhook_deliveries USING COVERING INDEX webhook_deliveries_due',
       search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
-      search('one EXISTS USING COVERING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+      search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
+      search('one USING COVERING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
     ])
     expect(plan(changedSql).filter((step) => /webhook_endpoints/.test(step))).toEqual([
-      search('webhook_endpoints USING INDEX webhook_endpoints_by_revision', 'revision>?'),
+      search('webhook_endpoints USING INDEX webhook_endpoints_in_order', '(revision,id)>(?,?)'),
     ])
     expect(plan(followSql)).toEqual([
       search('webhook_deliveries USING INDEX sqlite_autoindex_webhook_deliveries_1', 'id=?'),
@@ -177,7 +175,7 @@ describe('every read finds its rows through an index', () => {
 
   test('load, live calls, calls that ended since, steps after a version', () => {
     expect(plan(loadSql)).toEqual(['SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)'])
-    expect(plan(liveSql)).toEqual(['SEARCH calls USING INDEX calls_by_end (ended_at=?)'])
+    expect(plan(liveSql)).toEqual(['SEARCH calls USING INDEX calls_by_end (ended_at=? AND rowid>?)'])
     expect(plan(oldestSql)).toEqual(['SEARCH calls USING COVERING INDEX calls_by_end (ended_at<?)'])
     expect(plan(stepsAfterSql)).toEqual([
       'SEARCH call_events USING INDEX call_events_by_call (call_id=? AND version>?)',

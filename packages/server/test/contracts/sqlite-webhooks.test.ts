@@ -1,8 +1,10 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { newDeliveryId } from '../../src/ports/webhooks.ts'
 import { created, participant, ringing } from './calls.ts'
 import { openHarness, type SqliteHarness } from './sqlite-harness.ts'
-import { endpoint, registerWebhooksContract } from './webhooks.ts'
+import { attempted, endpoint, registerWebhooksContract } from './webhooks.ts'
 
 registerWebhooksContract('SQLite', async () => {
   let now = 1_000_000
@@ -90,4 +92,27 @@ test('[HOOK1] a command beside the service lists and removes also what is not sp
   } finally {
     await beside.close()
   }
+})
+
+test('[HOOK3] thousands of events of one person, which wait behind a failed one, keep no other event back', async () => {
+  const one = endpoint()
+  await hooks().addEndpoint(one)
+  const of = { endpointId: one.id, type: 'participant.online', body: '{}', createdAt: Date.now() }
+  const made = (subject: string, version: number) => ({ ...of, id: newDeliveryId(Date.now()), subject, version })
+  const ofOne = Array.from({ length: 1_000 }, (_, index) => made('one', index + 1))
+  const other = made('other', 1)
+  await hooks().add([...ofOne, other])
+  const next = async () => (await hooks().claim(new Map([[one.id, 10]]))).claimed.map(({ id }) => id)
+  const [first = ''] = await next()
+  expect(first).toBe(ofOne[0]?.id ?? 'none')
+  await hooks().settle([attempted(first, { outcome: 'pending', afterMs: 60_000, responseStatus: 500 })])
+  expect(await next()).toEqual([other.id])
+  // It failed for good, and somebody asks for it again: then those behind it are due earlier than it is.
+  await hooks().settle([attempted(first, { outcome: 'failed' }), attempted(other.id)])
+  const changed = new Database(harness.database)
+  changed.run("UPDATE webhook_deliveries SET due_at = 0 WHERE status = 'pending'")
+  changed.close()
+  expect(await hooks().retry(one.id, first)).toBe(true)
+  for (let n = 0; n < 10 && (await hooks().putOff([one.id])); n++);
+  expect(await next()).toEqual([first])
 })

@@ -12,7 +12,7 @@ import {
 } from '../sql/rows.ts'
 import { isNothingWritten, isRowProblem, type SqlValue, unknownOutcome } from './connection.ts'
 import type { StoredCall } from './rows.ts'
-import { stagedText } from './webhooks.ts'
+import { stagedText } from './webhook-writes.ts'
 
 /*
  * A batch on its way to the writer thread is one flat array: such an array crosses threads for less than half of what

@@ -5,6 +5,7 @@ import type { Step } from '../../call/effects.ts'
 import { type Ended, type HistoryPage, type HistoryQuery, pageSize } from '../../ports/call-store.ts'
 import { callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { SqlValue } from './connection.ts'
+import { inPages, rowsOfPage } from './pages.ts'
 import { callColumns, type StoredCall, type StoredRow } from './rows.ts'
 
 /** A place in the order of ends. */
@@ -16,8 +17,8 @@ export interface EndedAt {
 /** Every read of calls: each one finds its rows through an index. */
 export interface CallReads {
   load(ref: CallRef): StoredCall | undefined
-  live(): StoredCall<LiveCall>[]
-  liveOf(participant: Participant): LiveCall[]
+  live(): Promise<StoredCall<LiveCall>[]>
+  liveOf(participant: Participant): Promise<LiveCall[]>
   /** A page of those that ended later, or in the same millisecond and are stored later; `next` comes after it. */
   overPage(after: EndedAt): { readonly ended: readonly Ended[]; readonly next: EndedAt | undefined }
   stepsAfter(ref: CallRef, version: number): Step[]
@@ -27,7 +28,7 @@ export interface CallReads {
 const columns = callColumns.map((column) => `calls.${column}`).join(', ')
 
 export const loadSql = `SELECT ${columns} FROM calls WHERE call_uuid = ? AND product = ?`
-export const liveSql = `SELECT ${columns} FROM calls WHERE ended_at IS NULL`
+export const liveSql = `SELECT ${columns} FROM calls WHERE ended_at IS NULL AND calls.id > ? ORDER BY calls.id LIMIT ${rowsOfPage}`
 /** In the order of their ends, and of their keys where several ended in the same millisecond. */
 export const overPageSql = `
   SELECT calls.id AS id, ${columns}, type, at, by_user_id, by_role, by_session_id, notices
@@ -52,13 +53,18 @@ const start = { startedAt: Number.POSITIVE_INFINITY, callUuid: '' }
 
 export function createCallReads(db: Database): CallReads {
   const load = db.query<StoredRow, [string, string]>(loadSql)
-  const live = db.query<StoredRow, []>(liveSql)
+  const live = db.query<StoredRow, [number]>(liveSql)
   const overPage = db.query<StoredRow & EventRow, [number, number]>(overPageSql)
   const stepsAfter = db.query<EventRow & { version: number }, [number, number]>(stepsAfterSql)
   const history = db.query<StoredRow, SqlValue[]>(historySql)
 
-  function readLive(): StoredCall<LiveCall>[] {
-    return live.all().flatMap((row) => {
+  async function readLive(): Promise<StoredCall<LiveCall>[]> {
+    const rows = await inPages(
+      0,
+      (after) => live.all(after),
+      ({ id }) => id,
+    )
+    return rows.flatMap((row) => {
       const call = callOf(row)
       return isLive(call) ? [{ id: row.id, call }] : []
     })
@@ -70,10 +76,8 @@ export function createCallReads(db: Database): CallReads {
       return row === null ? undefined : { id: row.id, call: callOf(row) }
     },
     live: readLive,
-    liveOf: (participant) =>
-      readLive()
-        .map((stored) => stored.call)
-        .filter((call) => sideOf(call, participant) !== undefined),
+    liveOf: async (participant) =>
+      (await readLive()).map(({ call }) => call).filter((call) => sideOf(call, participant) !== undefined),
     overPage({ endedAt, id }) {
       const rows = overPage.all(endedAt, id)
       const ended = rows.flatMap((row) => {

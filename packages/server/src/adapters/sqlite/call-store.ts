@@ -9,6 +9,7 @@ import {
 } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import { type CallStore, type Changes, type Ended, type InviteSituation, pageSize } from '../../ports/call-store.ts'
+import { macrotask } from '../../ports/macrotask.ts'
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { type CallRows, eraseCalls } from '../sql/erasure.ts'
@@ -165,7 +166,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     load: (ref) => attempt(() => find(ref)),
     liveCallsOf: (participant) => live.liveOf(participant),
     inCall: (participants) => participants.map((one) => live.liveOf(one).some((call) => takesPartIn(call, one))),
-    livePages: () => pagesOf(() => live.all()),
+    livePages: () => pagesOf(live.all),
     dueRings: (from, to, limit) => dueOf(live.all(), from, to, limit),
     overPages: (since) => overPagesOf(reads, since),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
@@ -196,9 +197,9 @@ export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, clos
     transition: refuse,
     invite: refuse,
     load: (ref) => attempt(() => reads.load(ref)?.call),
-    liveCallsOf: (participant) => attempt(() => reads.liveOf(participant)),
+    liveCallsOf: reads.liveOf,
     inCall: refuse,
-    livePages: () => pagesOf(() => reads.live().map(({ call }) => call)),
+    livePages: () => pagesOf(async () => (await reads.live()).map(({ call }) => call)),
     dueRings: refuse,
     overPages: (since) => overPagesOf(reads, since),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
@@ -213,8 +214,8 @@ export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, clos
   }
 }
 
-async function* pagesOf(read: () => readonly LiveCall[]): AsyncGenerator<readonly LiveCall[]> {
-  const all = read()
+async function* pagesOf(read: () => MaybePromise<readonly LiveCall[]>): AsyncGenerator<readonly LiveCall[]> {
+  const all = await read()
   for (let from = 0; from === 0 || from < all.length; from += pageSize) yield all.slice(from, from + pageSize)
 }
 
@@ -225,7 +226,7 @@ async function* overPagesOf(reads: CallReads, since: number): AsyncGenerator<rea
     after = next
     yield ended
     // Each page was read at once: sockets have their turn before the next one.
-    await new Promise((resolve) => setImmediate(resolve))
+    await macrotask()
   }
 }
 

@@ -19,7 +19,7 @@ import { timelineColumns } from '../sql/timeline-rows.ts'
 import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'
-import { createSpreading } from './webhooks.ts'
+import { createSpreading } from './webhook-writes.ts'
 
 /** The entries of all timelines, with the product and the UUID of their calls. */
 const allEntriesSql = `

@@ -3,6 +3,7 @@ import { addressHash, type Devices, deviceFreshMs, deviceKeptMs, mostDevices } f
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { type DeviceRow, deviceOf } from '../sql/device-rows.ts'
 import { sqlFailure } from './connection.ts'
+import type { RowStatement, RowWrites } from './row-writes.ts'
 
 /** The last that registered; also what one too many is told by. */
 export const devicesSql = `
@@ -16,53 +17,48 @@ const tooManySql = `
   DELETE FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id NOT IN (
     SELECT device_id FROM devices WHERE product = ? AND role = ? AND user_id = ?
     ORDER BY registered_at DESC, device_id LIMIT ?)`
+const putSql = `
+  INSERT INTO devices (product, role, user_id, device_id, address, address_hash, registered_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (product, role, user_id, device_id) DO UPDATE
+  SET address = excluded.address, address_hash = excluded.address_hash, registered_at = excluded.registered_at`
+const forgetSql = 'DELETE FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id = ?'
+const forgetAllSql = 'DELETE FROM devices WHERE product = ? AND role = ? AND user_id = ?'
 /** Some of those that were given up: each that comes takes a few along. */
 export const givenUpSql = `
   DELETE FROM devices WHERE rowid IN (SELECT rowid FROM devices WHERE registered_at <= ? ORDER BY registered_at LIMIT 10)`
 
-/** Devices in the file. Writes are rare, for who registers again writes nothing, and made on the calling thread. */
-export function createDevices(db: Database): Devices {
-  const one = db.query<DeviceRow, string[]>(
+/** Devices in the file. The writer thread writes them: what a loss of power takes along is registered again when the app starts. */
+export function createDevices(reader: Database, writes: RowWrites): Devices {
+  const one = reader.query<DeviceRow, string[]>(
     'SELECT device_id, address, registered_at FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id = ?',
   )
-  const of = db.query<DeviceRow, (string | number)[]>(devicesSql)
-  const put = db.query(`
-    INSERT INTO devices (product, role, user_id, device_id, address, address_hash, registered_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (product, role, user_id, device_id) DO UPDATE
-    SET address = excluded.address, address_hash = excluded.address_hash, registered_at = excluded.registered_at`)
-  const dropMoved = db.query(movedSql)
-  const dropTooMany = db.query(tooManySql)
-  const dropGivenUp = db.query(givenUpSql)
-  const forget = db.query('DELETE FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id = ?')
-  const forgetThis = db.query(
-    'DELETE FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id = ? AND address_hash = ?',
-  )
-  const forgetAll = db.query('DELETE FROM devices WHERE product = ? AND role = ? AND user_id = ?')
+  const of = reader.query<DeviceRow, (string | number)[]>(devicesSql)
+  const write = (...statements: RowStatement[]) => writes.rows({ type: 'rows', statements, isLight: true })
 
   return {
-    put({ participant: { product, role, userId }, deviceId, address, registeredAt }) {
+    async put({ participant: { product, role, userId }, deviceId, address, registeredAt }) {
       const text = JSON.stringify(address)
       const hash = addressHash(address)
-      const write = db.transaction(() => {
-        put.run(product, role, userId, deviceId, text, hash, registeredAt)
-        dropMoved.run(product, hash, userId, role, deviceId)
-        dropTooMany.run(product, role, userId, product, role, userId, mostDevices)
-        dropGivenUp.run(registeredAt - deviceKeptMs)
-      })
-      return attempt(() => {
-        const known = one.get(product, role, userId, deviceId)
-        if (known?.address === text && known.registered_at > registeredAt - deviceFreshMs) return
-        write.immediate()
-      })
+      const known = await attempt(() => one.get(product, role, userId, deviceId))
+      if (known?.address === text && known.registered_at > registeredAt - deviceFreshMs) return
+      await write(
+        [putSql, product, role, userId, deviceId, text, hash, registeredAt],
+        [movedSql, product, hash, userId, role, deviceId],
+        [tooManySql, product, role, userId, product, role, userId, mostDevices],
+        [givenUpSql, registeredAt - deviceKeptMs],
+      )
     },
-    forget({ product, role, userId }, deviceId, address) {
-      return attempt(() => {
-        if (address === undefined) return forget.run(product, role, userId, deviceId).changes > 0
-        return forgetThis.run(product, role, userId, deviceId, addressHash(address)).changes > 0
-      })
+    async forget({ product, role, userId }, deviceId, address) {
+      const device = [product, role, userId, deviceId] as const
+      const gone = await (address === undefined
+        ? write([forgetSql, ...device])
+        : write([`${forgetSql} AND address_hash = ?`, ...device, addressHash(address)]))
+      return gone > 0
     },
-    forgetAll: ({ product, role, userId }) => attempt(() => forgetAll.run(product, role, userId).changes),
+    // Whose devices are erased is not to be known again, also after a loss of power.
+    forgetAll: ({ product, role, userId }) =>
+      writes.rows({ type: 'rows', statements: [[forgetAllSql, product, role, userId]], isLight: false }),
     of(participant, now) {
       const { product, role, userId } = participant
       return attempt(() =>
@@ -71,7 +67,8 @@ export function createDevices(db: Database): Devices {
           .map((row: DeviceRow) => deviceOf(row, participant)),
       )
     },
-    close: () => db.close(),
+    // Its connections are those of others.
+    close() {},
   }
 }
 

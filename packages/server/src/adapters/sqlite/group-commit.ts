@@ -3,8 +3,9 @@ import { answerWidth, type Encoded } from './batch.ts'
 import type { SqlValue } from './connection.ts'
 import type { EraseErrand } from './erasure.ts'
 import type { OnlineErrand } from './online.ts'
+import type { RowErrand } from './row-writes.ts'
 import type { TimelineErrand } from './timeline.ts'
-import type { HookErrand } from './webhooks.ts'
+import type { HookErrand } from './webhook-writes.ts'
 import type { FromWriter, Open, ToWriter } from './write-worker.ts'
 
 /** What becomes of a transition: what is answered of each step, or the error. */
@@ -19,7 +20,7 @@ export interface GroupCommitOptions {
   /** A commit that takes longer is given up: its outcome is unknown. And so long a transition waits for a writer. */
   readonly limitMs: number
   /** Runs whenever a writer is there again, before anything is decided: what is stored may have changed. */
-  readonly onOpened: () => void
+  readonly onOpened: () => Promise<void>
 }
 
 /** Figures since the start, for metrics and tests. */
@@ -129,6 +130,11 @@ export class GroupCommit {
     return this.#run(errand)
   }
 
+  /** Writes rows that are seldom written; answers how many the first statement changed. */
+  rows(errand: RowErrand): Promise<number> {
+    return this.#run(errand)
+  }
+
   #run(errand: ToWriter): Promise<number> {
     if (this.#state !== 'up') return Promise.reject(this.#refusal())
     return new Promise((resolve, reject) => {
@@ -158,7 +164,11 @@ export class GroupCommit {
         clearTimeout(patience)
         resolve()
       })
-      worker.onmessage = () => worker.terminate()
+      worker.onmessage = ({ data }: MessageEvent<FromWriter>) => {
+        // Errands that were sent before are answered first.
+        if ('type' in data && data.type === 'closed') worker.terminate()
+        else this.#receive(data)
+      }
       if (graceful) this.#send({ type: 'close' })
       else worker.terminate()
     })
@@ -184,7 +194,7 @@ export class GroupCommit {
 
   #receive(message: FromWriter): void {
     if (!('type' in message)) this.#committed(message)
-    else if (message.type === 'opened') this.#opened()
+    else if (message.type === 'opened') void this.#opened()
     else if (message.type === 'written') this.#errands.shift()?.resolve(message.count)
     else if (message.type === 'failed') {
       const error = new StoreError(message.kind, message.message)
@@ -252,13 +262,16 @@ export class GroupCommit {
     this.#send(this.#options.open)
   }
 
-  #opened(): void {
+  async #opened(): Promise<void> {
+    const worker = this.#worker
     try {
-      this.#options.onOpened()
+      await this.#options.onOpened()
     } catch (error) {
-      this.#lost(new StoreError('unavailable', String(error)))
+      if (worker === this.#worker) this.#lost(new StoreError('unavailable', String(error)))
       return
     }
+    // It may have ended while the calls were read, or nobody waits for it any more.
+    if (worker !== this.#worker || this.#state === 'closed') return
     this.#state = 'up'
     this.#lastError = undefined
     clearTimeout(this.#patience)

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { macrotask } from '../../ports/macrotask.ts'
 import { mostComing, type OnlineStore } from '../../ports/online.ts'
 import {
   type ComingRow,
@@ -25,15 +26,32 @@ export interface OnlineWrites {
   online(errand: OnlineErrand): Promise<number>
 }
 
-export const nodesSql = 'SELECT node, count(*) AS count FROM online GROUP BY node'
+/** Steps from node to node through the index. */
+export const nodesSql = `
+  WITH RECURSIVE nodes (node) AS (
+    SELECT min(node) FROM online
+    UNION ALL
+    SELECT (SELECT min(node) FROM online WHERE online.node > nodes.node) FROM nodes WHERE nodes.node IS NOT NULL
+  )
+  SELECT node FROM nodes WHERE node IS NOT NULL`
+/** Rows of a node that are counted before sockets have their turn. */
+const countedAtOnce = 2_000
+const rowsAfter = 'FROM online WHERE node = ? AND (product, role, user_id) > (?, ?, ?) ORDER BY product, role, user_id'
+const edgeSql = `SELECT product, role, user_id ${rowsAfter} LIMIT 1 OFFSET ${countedAtOnce - 1}`
+const restSql = `SELECT count(*) AS count FROM (SELECT 1 ${rowsAfter} LIMIT ${countedAtOnce})`
 export const ofNodeSql = `SELECT product, role, user_id FROM online WHERE node = ? LIMIT ${mostComing}`
+
+/** Comes before every row. */
+const nobody: OnlineRow = { product: '', role: '', user_id: '' }
 
 export function createOnlineStore(
   reader: Database,
   writes: OnlineWrites,
   subscribers: Pick<Subscribers, 'wanting'>,
 ): OnlineStore {
-  const nodes = reader.query<{ node: string; count: number }, []>(nodesSql)
+  const nodes = reader.query<{ node: string }, []>(nodesSql)
+  const edge = reader.query<OnlineRow, string[]>(edgeSql)
+  const rest = reader.query<{ count: number }, string[]>(restSql)
   const ofNode = reader.query<OnlineRow, [string]>(ofNodeSql)
 
   function attempt<T>(action: () => T): T | Promise<T> {
@@ -44,12 +62,27 @@ export function createOnlineStore(
     }
   }
 
+  async function countOf(node: string): Promise<number> {
+    let count = 0
+    for (let last = nobody; ; await macrotask()) {
+      const values = [node, last.product, last.role, last.user_id]
+      const next = await attempt(() => edge.get(...values))
+      if (next === null) return count + (await attempt(() => rest.get(...values)?.count ?? 0))
+      count += countedAtOnce
+      last = next
+    }
+  }
+
   return {
     async write(node, people, at) {
       const hooks = onlineHooks(people, subscribers, at)
       await writes.online({ type: 'online', node, people: comingRows(people), hooks })
     },
-    nodes: () => attempt(() => new Map(nodes.all().map(({ node, count }) => [node, count]))),
+    async nodes() {
+      const counts = new Map<string, number>()
+      for (const { node } of await attempt(() => nodes.all())) counts.set(node, await countOf(node))
+      return counts
+    },
     of: (node) => attempt(() => ofNode.all(node).map(participantOfRow)),
     async erase({ product, role, userId }) {
       await writes.online({ type: 'eraseOnline', row: { product, role, user_id: userId } })

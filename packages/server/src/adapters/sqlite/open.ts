@@ -27,8 +27,10 @@ import { createOnlineStore, type OnlineWrites } from './online.ts'
 import { createOutbox } from './outbox.ts'
 import { createProductStore } from './product-store.ts'
 import { mostPruned } from './retention.ts'
+import { createRowWriter, type RowWrites } from './row-writes.ts'
 import { createTimelineStore, type TimelineWrites } from './timeline.ts'
-import { createHookWriter, createWebhookStore, type HookWrites, type Staged } from './webhooks.ts'
+import { createHookWriter, type HookWrites } from './webhook-writes.ts'
+import { createWebhookStore, type Staged } from './webhooks.ts'
 
 export interface SqliteOptions extends RetentionSettings {
   /** Made where it is missing, for its owner alone. */
@@ -77,8 +79,9 @@ const noOutbox: Outbox = {
   oldest: () => undefined,
 }
 /** Deliveries are attempted, and timelines are written, by the process that serves. */
-function writesBeside(db: Database): HookWrites & TimelineWrites & EraseWrites & OnlineWrites {
+function writesBeside(db: Database): HookWrites & TimelineWrites & EraseWrites & OnlineWrites & RowWrites {
   const write = createHookWriter(db)
+  const writeRows = createRowWriter(db)
   return {
     hooks: async (errand) => {
       // What a command reads or removes is all of it.
@@ -98,6 +101,13 @@ function writesBeside(db: Database): HookWrites & TimelineWrites & EraseWrites &
       Promise.reject(new StoreError('unavailable', 'Timelines are written by the serving process alone.')),
     erase: () => Promise.reject(new StoreError('unavailable', 'The serving process alone erases.')),
     online: () => Promise.reject(new StoreError('unavailable', 'The serving process alone knows who is connected.')),
+    async rows(errand) {
+      try {
+        return writeRows(errand)
+      } catch (error) {
+        throw sqlFailure(error)
+      }
+    },
   }
 }
 const noCommits: CommitCounts = { commits: 0, transitions: 0, writersStarted: 0 }
@@ -109,17 +119,16 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
   try {
     await migrateDatabase(dir, options.clock ?? { now: Date.now })
     const beside = openBeside(dir)
-    const products = createProductStore(beside)
-    const devices = openDevices(dir)
     const { calls, outbox, counts, remove, subscribers, staged, writes, reader } = await openCalls(
       dir,
       options,
       beside,
-    ).catch(async (error) => {
-      await products.close()
-      await devices.close()
+    ).catch((error) => {
+      beside.close()
       throw error
     })
+    const products = createProductStore(beside, writes)
+    const devices = createDevices(reader, writes)
     const clock = options.clock ?? { now: Date.now }
     const webhooks = createWebhookStore(beside, writes, subscribers, staged, clock)
     const timeline = createTimelineStore(reader, writes)
@@ -130,8 +139,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
     const close = async () => {
       retention.stop()
       await calls.close()
-      await products.close()
-      await devices.close()
+      beside.close()
       lock?.release()
     }
     return {
@@ -188,7 +196,7 @@ async function openCalls(dir: DataDir, options: SqliteOptions, beside: Database)
     startWorker: options.startWorker ?? startWorker,
     open: { type: 'open', path: dir.database, synchronous: options.synchronous },
     limitMs: options.commitLimitMs ?? commitLimitMs,
-    onOpened: () => live.replaceAll(reads.live()),
+    onOpened: async () => live.replaceAll(await reads.live()),
   })
   const outbox = createOutbox(db, commits, options.monotonic)
   const close = async () => {
@@ -215,17 +223,10 @@ function startWorker(): Worker {
   return new Worker(new URL(`src/adapters/sqlite/write-worker.${isExecutable ? 'js' : 'ts'}`, packageRoot))
 }
 
-/** What is written seldom, and on the calling thread. */
+/** Reads keys and settings, and writes them at a start and for a command. */
 function openBeside(dir: DataDir): Database {
   const db = openConnection(dir.database)
   // A key that was shown or disabled stays so, also after a loss of power.
   db.run('PRAGMA synchronous = FULL')
   return db
-}
-
-function openDevices(dir: DataDir): Devices {
-  const db = openConnection(dir.database)
-  // No fsync on the thread of the relays: what a loss of power takes along is registered again when the app starts.
-  db.run('PRAGMA synchronous = NORMAL')
-  return createDevices(db)
 }

@@ -2,13 +2,15 @@ import type { Database } from 'bun:sqlite'
 import type { MaybePromise } from '../../ports/maybe.ts'
 import {
   defaultProductSettings,
+  type Policies,
   type ProductKey,
   type ProductSettings,
   type ProductStore,
   type Revocation,
 } from '../../ports/product-store.ts'
-import { type PolicyKind, policiesOf, policiesSql } from '../sql/policies.ts'
 import { sqlFailure } from './connection.ts'
+import { inPages, rowsOfPage } from './pages.ts'
+import type { RowStatement, RowWrites } from './row-writes.ts'
 
 interface KeyRow {
   key_id: string
@@ -39,22 +41,31 @@ const keysSql = (where: string) => `
   ORDER BY product_keys.key_id, valid_until IS NOT NULL, valid_until DESC`
 
 /**
- * Product keys and settings, each read from the file: what another process changed is seen at once. Writes are rare
- * (at start and from the command line) and made on the calling thread.
+ * Product keys and settings, each read from the file: what another process changed is seen at once. They are written at a start
+ * and from the command line, on the calling thread. While the service runs it only takes tokens back: the writer thread does.
  */
 const revokeSql = `
   INSERT INTO revocations (participant, not_before, changed_at)
   VALUES (?, ?, max(?, (SELECT coalesce(max(changed_at), 0) FROM revocations)))
   ON CONFLICT (participant) DO UPDATE SET not_before = max(not_before, excluded.not_before), changed_at = excluded.changed_at`
-const revocationsSql =
-  'SELECT participant, not_before AS "before", changed_at AS changedAt FROM revocations WHERE changed_at >= ?'
+const revocationsSql = `
+  SELECT participant, not_before AS "before", changed_at AS changedAt FROM revocations
+  WHERE (changed_at, participant) > (?, ?) ORDER BY changed_at, participant LIMIT ${rowsOfPage}`
+/** Names of which each process keeps all in memory. */
+const namesSql = (column: string, from: string) =>
+  `SELECT ${column} AS name FROM ${from} AND ${column} > ? ORDER BY ${column} LIMIT ${rowsOfPage}`
+const policiesSql = {
+  relayOnly: namesSql('product', "product_settings WHERE media = 'relay'"),
+  presence: namesSql('product', "product_settings WHERE presence = 'peers'"),
+  disabledKeys: namesSql('key_id', 'product_keys WHERE disabled <> 0'),
+}
 export const pruneRevocationsSql = `
   DELETE FROM revocations WHERE participant IN (
     SELECT participant FROM revocations WHERE not_before < ? AND changed_at < (SELECT max(changed_at) FROM revocations)
     LIMIT ${pruneSize}
   )`
 
-export function createProductStore(db: Database): ProductStore {
+export function createProductStore(db: Database, writes: RowWrites): ProductStore {
   const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
   const listKeys = db.query<KeyRow, [number]>(keysSql(''))
   const putKey = db.query(`
@@ -77,10 +88,19 @@ export function createProductStore(db: Database): ProductStore {
     ON CONFLICT (product) DO UPDATE
     SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms,
       media = excluded.media, presence = excluded.presence`)
-  const policies = db.query<{ kind: PolicyKind; name: string }, []>(policiesSql)
-  const revoke = db.query<unknown, [string, number, number]>(revokeSql)
-  const revocations = db.query<Revocation, [number]>(revocationsSql)
-  const pruneRevocations = db.query<unknown, [number]>(pruneRevocationsSql)
+  const revocations = db.query<Revocation, [number, string]>(revocationsSql)
+
+  const write = (statement: RowStatement) => writes.rows({ type: 'rows', statements: [statement], isLight: false })
+
+  async function namesOf(policy: keyof Policies): Promise<string[]> {
+    const page = db.query<{ name: string }, [string]>(policiesSql[policy])
+    const rows = await inPages(
+      '',
+      (after) => page.all(after),
+      ({ name }) => name,
+    )
+    return rows.map(({ name }) => name)
+  }
 
   return {
     findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
@@ -119,10 +139,20 @@ export function createProductStore(db: Database): ProductStore {
         putSettings.run(product, busy, revealBusy ? 1 : 0, ringTimeoutMs, media, presence)
       })
     },
-    policies: () => attempt(() => policiesOf(policies.all())),
-    revoke: (participant, before, now) => attempt(() => void revoke.run(participant, before, now)),
-    revocations: (since) => attempt(() => revocations.all(since)),
-    pruneRevocations: (before) => attempt(() => pruneRevocations.run(before).changes),
+    async policies() {
+      const relayOnly = await namesOf('relayOnly')
+      return { relayOnly, presence: await namesOf('presence'), disabledKeys: await namesOf('disabledKeys') }
+    },
+    async revoke(participant, before, now) {
+      await write([revokeSql, participant, before, now])
+    },
+    revocations: (since) =>
+      inPages(
+        { changedAt: since, participant: '' },
+        ({ changedAt, participant }) => revocations.all(changedAt, participant),
+        (last: Pick<Revocation, 'changedAt' | 'participant'>) => last,
+      ),
+    pruneRevocations: (before) => write([pruneRevocationsSql, before]),
     close: () => db.close(),
   }
 }

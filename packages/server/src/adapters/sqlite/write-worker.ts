@@ -5,8 +5,9 @@ import { createEraseWriter, type EraseErrand } from './erasure.ts'
 import { createOnlineWriter, type OnlineErrand } from './online.ts'
 import { createRemoval } from './outbox.ts'
 import { createPruning } from './retention.ts'
+import { createRowWriter, type RowErrand } from './row-writes.ts'
 import { createTimelineWriter, type TimelineErrand } from './timeline.ts'
-import { createHookWriter, type HookErrand } from './webhooks.ts'
+import { createHookWriter, type HookErrand } from './webhook-writes.ts'
 
 /*
  * The writer thread: every commit of calls happens here, so that no fsync and no checkpoint stalls the event loop that
@@ -30,6 +31,7 @@ export type ToWriter =
   | TimelineErrand
   | EraseErrand
   | OnlineErrand
+  | RowErrand
   | { readonly type: 'close' }
   /** A batch. */
   | readonly SqlValue[]
@@ -55,6 +57,7 @@ interface Opened {
   readonly writeTimeline: (errand: TimelineErrand) => number
   readonly erase: (errand: EraseErrand) => number
   readonly writeOnline: (errand: OnlineErrand) => number
+  readonly writeRows: (errand: RowErrand) => number
 }
 
 declare const self: Worker
@@ -94,6 +97,8 @@ function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
     case 'online':
     case 'eraseOnline':
       return counted(({ writeOnline }) => writeOnline(data))
+    case 'rows':
+      return counted(({ writeRows }) => writeRows(data))
     case 'close':
       opened?.db.close()
       return { type: 'closed' }
@@ -119,6 +124,7 @@ function open({ path, synchronous }: Open): FromWriter {
       writeTimeline: createTimelineWriter(db),
       erase: createEraseWriter(db),
       writeOnline: createOnlineWriter(db),
+      writeRows: createRowWriter(db),
     }
     return { type: 'opened' }
   } catch (error) {
