@@ -13,6 +13,7 @@ export type SystemPackage =
   | 'promtool'
   | 'systemd'
   | 'busybox'
+  | 'c-compiler'
   | 'python3'
   | 'zsh'
   | 'pgbouncer'

@@ -50,6 +50,7 @@ else {
     'promtool',
     'systemd',
     'busybox',
+    'c-compiler',
     'python3',
     'zsh',
     'fish',

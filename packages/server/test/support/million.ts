@@ -36,6 +36,11 @@ export const uuidOf = (n: number) => {
   return `${hex.padStart(8, '0')}-0000-4000-8000-${hex.padStart(12, '0')}`
 }
 
+/** What `fillSqlite` is given for a crowded store. It takes some seconds. */
+export const crowd: Size = { calls: 200_000, ofBusy: 100_000, deliveries: 50_000 }
+/** One of the live calls of a crowded store. */
+export const liveUuid = uuidOf(crowd.calls - 1_000)
+
 /** What both stores say differently. */
 interface Dialect {
   readonly uuid: string
@@ -107,7 +112,7 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
     `INSERT INTO webhook_deliveries (
        id, endpoint_id, subject, version, type, body, created_at, status, attempts, due_at, ended_at
      )
-     SELECT 'msg_' || ${uuid.replaceAll(' n', ' n')}, CASE WHEN n <= ${deliveries} THEN '${endpointId}' ELSE 'we_2' END, ${uuid}, 2, 'call.ended', '${body}', ${now} - n,
+     SELECT 'msg_' || ${uuid}, CASE WHEN n <= ${deliveries} THEN '${endpointId}' ELSE 'we_2' END, ${uuid}, 2, 'call.ended', '${body}', ${now} - n,
        CASE n % 100 WHEN 1 THEN 'failed' WHEN 2 THEN 'pending' ELSE 'delivered' END, 1,
        CASE n % 100 WHEN 2 THEN ${instant(`${now} + ${dayMs}`)} END, CASE n % 100 WHEN 2 THEN NULL ELSE ${now} - n END
      FROM ${numbers(2 * deliveries)}`,
@@ -135,14 +140,43 @@ export async function fillPostgres(url: string, size: Size = million, now = Date
   }
 }
 
+/** More of what one process reads as a whole: at a start, in a look at what has changed, or for one participant. */
+function crowded(now: number): string[] {
+  const { numbers } = sqlite
+  return [
+    `UPDATE calls SET status = 'accepted', ended_at = NULL, end_reason = NULL
+     WHERE id IN (SELECT id FROM calls WHERE ended_at IS NOT NULL ORDER BY id DESC LIMIT 3000)`,
+    'INSERT OR IGNORE INTO outbox (seq) SELECT seq FROM call_events ORDER BY seq DESC LIMIT 3000',
+    `INSERT INTO webhook_steps (deliveries) SELECT '[]' FROM ${numbers(3000)}`,
+    `INSERT INTO call_timeline (call_id, product, call_uuid, id, at, side, role, user_id, entry)
+     SELECT 0, '${product}', 'e' || substr(${sqlite.uuid}, 2), 'r', ${now} - n, 'caller', 'customer', 'busy', '{"what":"refused"}'
+     FROM ${numbers(20_000)}`,
+    `INSERT INTO webhook_endpoints (id, product, url, enabled, secret, created_at)
+     SELECT 'we_more_' || n, 'p-' || n % 500, 'https://hooks.example/', 0, 'whsec_', n FROM ${numbers(10_000)}`,
+    // One delivery waits at each of them, and thousands of one person at `hooked`.
+    `INSERT INTO webhook_deliveries (id, endpoint_id, subject, version, type, body, created_at, due_at)
+     SELECT 'msg_more_' || n, 'we_more_' || n, 'one', 1, 'call.ended', '{}', ${now}, 0 FROM ${numbers(10_000)}`,
+    `INSERT INTO webhook_deliveries (id, endpoint_id, subject, version, type, body, created_at, due_at)
+     SELECT 'msg_one_' || n, '${endpointId}', 'one', n, 'participant.online', '{}', ${now}, 0 FROM ${numbers(20_000)}`,
+    `INSERT INTO product_settings (product, busy, reveal_busy, media, presence)
+     SELECT CASE n WHEN 1 THEN '${product}' ELSE 'p-' || n END, 'allow', 0, 'relay', 'peers' FROM ${numbers(3_000)}`,
+    `INSERT INTO product_keys (key_id, products, disabled, origin, created_at) SELECT 'k-' || n, '["p"]', 1, 'cli', 0
+     FROM ${numbers(3_000)}`,
+    `INSERT INTO revocations (participant, not_before, changed_at) SELECT 'q' || n, ${now}, ${now} - n FROM ${numbers(30_000)}`,
+    `INSERT INTO online (product, role, user_id, node) SELECT '${product}', 'customer', 'guest-' || n, 'node-' || n % 3
+     FROM ${numbers(60_000)}`,
+  ]
+}
+
 /** Fills the file of a SQLite store that is up to date, and that nobody else has open. */
-export function fillSqlite(path: string, size: Size = million, now = Date.now()): void {
+export function fillSqlite(path: string, size: Size = million, now = Date.now(), { isCrowded = false } = {}): void {
   const db = new Database(path, { readwrite: true })
   try {
     db.run('PRAGMA synchronous = OFF')
     db.run('PRAGMA cache_size = -262144')
     db.transaction(() => {
       for (const statement of statements(sqlite, size, now)) db.run(statement)
+      if (isCrowded) for (const statement of crowded(now)) db.run(statement)
     })()
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
