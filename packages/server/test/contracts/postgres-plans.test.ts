@@ -25,6 +25,7 @@ import {
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/adapters/postgres/online.ts'
 import { plannerSettings } from '../../src/adapters/postgres/open.ts'
 import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
+import { policiesSql } from '../../src/adapters/postgres/policies.ts'
 import {
   addSql,
   callsOfSql,
@@ -43,7 +44,6 @@ import {
   putOffSql,
   settleSql,
 } from '../../src/adapters/postgres/webhooks.ts'
-import { policiesSql } from '../../src/adapters/sql/policies.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
 import { created, liveIn, participant, ringing, there, touched } from './calls.ts'

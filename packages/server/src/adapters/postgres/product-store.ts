@@ -5,8 +5,8 @@ import {
   type ProductStore,
   revocationKeptMs,
 } from '../../ports/product-store.ts'
-import { policiesOf, policiesSql } from '../sql/policies.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
+import { policiesOf, policiesSql } from './policies.ts'
 
 /** Revocations that are removed at once. */
 const pruneSize = 500

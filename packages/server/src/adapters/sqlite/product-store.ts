@@ -40,10 +40,6 @@ const keysSql = (where: string) => `
   WHERE ${where} (valid_until IS NULL OR valid_until > ?)
   ORDER BY product_keys.key_id, valid_until IS NOT NULL, valid_until DESC`
 
-/**
- * Product keys and settings, each read from the file: what another process changed is seen at once. They are written at a start
- * and from the command line, on the calling thread. While the service runs it only takes tokens back: the writer thread does.
- */
 const revokeSql = `
   INSERT INTO revocations (participant, not_before, changed_at)
   VALUES (?, ?, max(?, (SELECT coalesce(max(changed_at), 0) FROM revocations)))
@@ -65,6 +61,10 @@ export const pruneRevocationsSql = `
     LIMIT ${pruneSize}
   )`
 
+/**
+ * Product keys and settings, each read from the file: what another process changed is seen at once. They are written at a start
+ * and from the command line, on the calling thread. While the service runs it only takes tokens back: the writer thread does.
+ */
 export function createProductStore(db: Database, writes: RowWrites): ProductStore {
   const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
   const listKeys = db.query<KeyRow, [number]>(keysSql(''))

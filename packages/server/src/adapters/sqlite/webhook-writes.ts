@@ -37,7 +37,7 @@ export const marks = (count: number) => `?${', ?'.repeat(count - 1)}`
 export const insertDeliverySql = `
   INSERT INTO webhook_deliveries (${deliveryColumns}) VALUES (${marks(deliveryColumns.length)})`
 export const stagedSql = 'SELECT seq, deliveries FROM webhook_steps ORDER BY seq LIMIT ?'
-/** Deliveries behind a failed one are due again when that one is; `+`: the index by time holds all of an endpoint. */
+/** Deliveries behind a failed one are due again at its time; `+`: the index by time holds all of an endpoint. */
 export const followSql = `
   UPDATE webhook_deliveries SET due_at = ?1 FROM (
     SELECT endpoint_id, subject, version FROM webhook_deliveries WHERE id = ?2

@@ -1,6 +1,6 @@
 import type { Policies } from '../../ports/product-store.ts'
 
-/** Of both stores: one statement, because every process asks for it all the time. */
+/** One statement, because every node asks for it all the time. */
 export const policiesSql = `
   SELECT 'relay' AS kind, product AS name FROM product_settings WHERE media = 'relay'
   UNION ALL SELECT 'presence', product FROM product_settings WHERE presence = 'peers'
