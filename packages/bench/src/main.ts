@@ -9,6 +9,7 @@ import { measureCapacity } from './measure-capacity.ts'
 import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
+import { measureLarge } from './measure-large.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureMetrics } from './measure-metrics.ts'
@@ -47,6 +48,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   webhooks: measureWebhooks,
   push: measurePush,
   timeline: measureTimeline,
+  large: measureLarge,
 }
 
 const MOST_GENERATORS = 3

@@ -26,6 +26,7 @@ export const MEASUREMENTS = [
   'webhooks',
   'push',
   'timeline',
+  'large',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 
