@@ -118,7 +118,6 @@ export function createFront(parts: FrontDeps) {
     }),
     state,
     roomForNewcomer: descriptors.roomForNewcomer,
-    leavesOnStop: backend.isShared,
     onError: (error) => journal.failed(error, 'a connection failed'),
   })
   const health = createHealth({

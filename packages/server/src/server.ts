@@ -260,7 +260,10 @@ export function createServer(deps: ServerDeps): RingwireServer {
       policies.stop()
       front?.presence.stop()
       front?.online.stop()
-      const durationMs = atOnce || isAlone(backend, deps.worker?.node) ? 0 : config.drainMs
+      const isLast = isAlone(backend, deps.worker?.node)
+      // Where nobody can come back, nobody's time runs out [END3].
+      if (isLast) domain?.deadlines.stop()
+      const durationMs = atOnce || isLast ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
       await shutDown({ listener, gateway, domain, waking, sender, webhooks, recorder, backend })

@@ -84,6 +84,16 @@ test('[RING1] [END3] the next deadline is the earliest of those that run', () =>
   expect(nextDeadline(overCall({ callerPlace: gone }), durations)).toBeUndefined()
 })
 
+test('[PEER1] the other side is told of an absence before the call ends for it, where it is not told at once', () => {
+  const awaited = leftBy(aliceOne, start + 6_000, true, false, 1_100)
+  expect(nextDeadline(ringingCall({ callerPlace: awaited }), durations)).toBe(start + 7_100)
+  expect(nextDeadline(answeredCall({ callerPlace: awaited }), durations)).toBe(start + 7_100)
+  const both = answeredCall({ callerPlace: awaited, calleePlace: leftBy(bobOne, start + 5_500, true, false, 1_200) })
+  expect(nextDeadline(both, durations)).toBe(start + 6_700)
+  const outages = [{ from: start + 6_500, to: start + 9_000 }]
+  expect(nextDeadline(answeredCall({ callerPlace: awaited }), { ...durations, outages })).toBe(start + 10_100)
+})
+
 test('[END3] a lost clock stands still in an outage: after the first it has its whole time, after later ones what remained', () => {
   const lost = 100
   expect(lostAt(1_000, lost, [])).toBe(1_100)

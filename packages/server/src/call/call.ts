@@ -51,7 +51,8 @@ export interface Party {
 /**
  * The place of one side of a call [PLACE1]. `settled` says that its holder has itself sent something about the call;
  * until then the place passes on to a session that does [PLACE2]. `since` is when it fell vacant, in ms since the epoch;
- * `closed`: its holder's client closed the socket itself [END5].
+ * `closed`: its holder's client closed the socket itself [END5]. `awaitedMs`: the service closed the socket with 1012. It tells
+ * the other side of the absence only if the client is not back this many milliseconds after `since` [PEER1].
  */
 interface PlaceBase {
   readonly sessionId: string
@@ -61,7 +62,12 @@ interface PlaceBase {
 }
 export type Place =
   | (PlaceBase & { readonly state: 'held' })
-  | (PlaceBase & { readonly state: 'vacant'; readonly since: number; readonly closed?: true })
+  | (PlaceBase & {
+      readonly state: 'vacant'
+      readonly since: number
+      readonly closed?: true
+      readonly awaitedMs?: number
+    })
 
 interface CallBase extends CallRef {
   /** 1 for a new call, one more with every transition. */
@@ -171,6 +177,13 @@ export function isClosed(place: Place): place is Extract<Place, { readonly state
   return place.state === 'vacant' && place.closed === true
 }
 
+type Awaited = Extract<Place, { readonly state: 'vacant' }> & { readonly awaitedMs: number }
+
+/** Vacant, because the service told its holder's client to come back. */
+export function isAwaited(place: Place): place is Awaited {
+  return place.state === 'vacant' && place.awaitedMs !== undefined
+}
+
 /** A time in which nobody could come back: no node served, or a store was away. In ms since the epoch. */
 export interface Outage {
   readonly from: number
@@ -189,10 +202,13 @@ export interface CallDurations {
 
 /** The next instant at which time alone changes the call, if there is one. */
 export function nextDeadline(call: Call, durations: CallDurations): number | undefined {
-  return isLive(call) ? deadlineOf(call, durations) : undefined
+  if (!isLive(call)) return undefined
+  const places = isAnswered(call) ? [call.callerPlace, call.calleePlace] : [call.callerPlace]
+  const awaited = places.filter(isAwaited).map((place) => awaitedUntil(place, durations))
+  return Math.min(deadlineOf(call, durations), ...awaited)
 }
 
-/** A live call always has one: nothing rings or goes on for ever. */
+/** When time ends the call. A live call always has one: nothing rings or goes on for ever. */
 export function deadlineOf(call: LiveCall, durations: CallDurations): number {
   if (call.status === 'ringing') {
     const { callerPlace } = call
@@ -209,6 +225,11 @@ export function deadlineOf(call: LiveCall, durations: CallDurations): number {
   if (!isClosed(callerPlace) || !isClosed(calleePlace)) return deadline
   const since = Math.max(callerPlace.since, calleePlace.since)
   return Math.min(deadline, lostAt(since, durations.callerLostMs, durations.outages))
+}
+
+/** When the other side is told that this one is away. It is a clock like the lost ones: it stands still in an outage. */
+export function awaitedUntil({ since, awaitedMs }: Awaited, { outages }: CallDurations): number {
+  return lostAt(since, awaitedMs, outages)
 }
 
 /**

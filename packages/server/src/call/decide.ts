@@ -1,10 +1,12 @@
 import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
 import {
   type AnsweredCall,
+  awaitedUntil,
   type Call,
   type CallDurations,
   deadlineOf,
   isAnswered,
+  isAwaited,
   isClosed,
   isLive,
   type LiveCall,
@@ -53,7 +55,8 @@ export type CallCommand =
   | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
   /**
    * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
-   * client closed it; `hungUp`: for good, and said so [END6].
+   * client closed it; `hungUp`: for good, and said so [END6]; `awaitedMs`: the service closed it and told the client to come
+   * back [PEER1].
    */
   | {
       readonly type: 'lose'
@@ -61,6 +64,7 @@ export type CallCommand =
       readonly node: string
       readonly closed?: boolean
       readonly hungUp?: boolean
+      readonly awaitedMs?: number | undefined
     }
   /** Time passed. */
   | { readonly type: 'time' }
@@ -340,14 +344,15 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
 }
 
 function lose(call: LiveCall, command: LoseCommand, now: number): Decision {
-  const { sessionId, node, closed = false, hungUp = false } = command
+  const { sessionId, node, closed = false, hungUp = false, awaitedMs } = command
   const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
   if (hungUp && call.status === 'ringing' && isLost(call.callerPlace)) {
     const { userId, role } = call.caller
     return over(call, 'cancelled', 'caller_cancelled', { userId, role, sessionId }, now)
   }
+  const how = { ...(closed && { closed }), ...(awaitedMs !== undefined && { awaitedMs }) }
   const vacated = mapPlaces(call, (place) =>
-    isLost(place) ? { ...place, state: 'vacant', since: now, ...(closed && { closed }) } : place,
+    isLost(place) ? { ...place, state: 'vacant', since: now, ...how } : place,
   )
   if (vacated === call) return unchanged(call)
   return changed({ ...vacated, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
@@ -371,13 +376,24 @@ function shift(call: LiveCall, ms: number, now: number): Decision {
 /** Ring timeout, lost places, the longest call: whichever was due first. */
 function passTime(call: LiveCall, now: number, durations: CallDurations): Decision {
   const deadline = deadlineOf(call, durations)
-  if (deadline > now) return unchanged(call)
+  if (deadline > now) return stopWaiting(call, now, durations)
   if (call.status === 'ringing') {
     if (deadline === call.ringExpiresAt) return over(call, 'missed', 'no_answer', null, now)
     return over(call, 'cancelled', 'caller_lost', null, now)
   }
   const reason = deadline === call.acceptedAt + durations.maxDurationMs ? 'max_duration' : 'peer_lost'
   return over(call, 'ended', reason, null, now)
+}
+
+/** A client that was told to come back, and is not there by now, is away: the other side hears of it [PEER1]. */
+function stopWaiting(call: LiveCall, now: number, durations: CallDurations): Decision {
+  const next = mapPlaces(call, (place) => {
+    if (!isAwaited(place) || awaitedUntil(place, durations) > now) return place
+    const { awaitedMs: _, ...away } = place
+    return away
+  })
+  if (next === call) return unchanged(call)
+  return changed({ ...next, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
 }
 
 /** What a backend wants over is over, whoever has which place [SRV2]. */

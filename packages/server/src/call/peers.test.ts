@@ -97,3 +97,24 @@ test('[PEER1] [END3] an outage moves the end; a restart begins every absence ane
     away('callee', now, now + peerLostMs),
   ] as never)
 })
+
+test('[PEER1] a client that was told to come back is away when its time for that is over, and not before', () => {
+  const told = answeredCall({ callerPlace: leftBy(aliceOne, now - 1_100, true, false, 1_101) })
+  const lost: CallCommand = { type: 'lose', sessionId: 'b-1', node: bobOne.node, awaitedMs: 1_100 }
+  expect(news(answeredCall(), lost)).toEqual([])
+  expect(absenceOf(told, 'caller', durations)).toBeUndefined()
+  expect(news(told, { type: 'time' })).toEqual([])
+  expect(news(told, arrive)).toEqual([])
+  const late = answeredCall({ callerPlace: leftBy(aliceOne, now - 1_101, true, false, 1_101) })
+  expect(news(late, { type: 'time' })).toEqual([away('callee', now - 1_101, now - 1_101 + peerLostMs)] as never)
+  // Whoever answers, or takes the other place, hears nothing of it before.
+  const ringing = ringingCall({ callerPlace: leftBy(aliceOne, now - 1_000, true, false, 1_100) })
+  expect(news(ringing, { type: 'accept', actor: bobOne })).toEqual([])
+  const both = answeredCall({
+    callerPlace: leftBy(aliceOne, now - 1_000, true, false, 1_100),
+    calleePlace: leftBy(bobOne, now - 1_000, true, false, 1_100),
+  })
+  expect(news(both, arrive)).toEqual([])
+  // The service starts again: the time begins anew with the absence.
+  expect(news(told, { type: 'restart', nodes: [bobOne.node] })).toEqual([])
+})

@@ -4,6 +4,7 @@ import {
   type Call,
   type CallDurations,
   isAnswered,
+  isAwaited,
   isClosed,
   lostAt,
   otherSide,
@@ -18,11 +19,14 @@ type Vacant = Extract<Place, { readonly state: 'vacant' }>
 const sides = ['caller', 'callee'] as const
 const iso = (at: number) => new Date(at).toISOString()
 
-/** How long a side of an answered call has been away, and until when it may come back; undefined where it is there [PEER1]. */
+/**
+ * How long a side of an answered call has been away, and until when it may come back. Undefined if it is there, or was told to
+ * come back and still has time for that [PEER1].
+ */
 export function absenceOf(call: Call, side: Side, durations: CallDurations): PeerAbsence | undefined {
   if (!isAnswered(call)) return undefined
   const place = placeOf(call, side)
-  if (place?.state !== 'vacant') return undefined
+  if (place?.state !== 'vacant' || isAwaited(place)) return undefined
   return { since: iso(place.since), ends_at: iso(absenceEnd(call, side, place, durations)) }
 }
 

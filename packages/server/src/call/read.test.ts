@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyLife } from '../../test/contracts/arbitraries.ts'
 import { accepted, ended, ringing } from '../../test/contracts/calls.ts'
-import type { Call } from './call.ts'
+import { type Call, placeOf } from './call.ts'
 import { callMark, readCall } from './read.ts'
 
 const sent = (call: unknown): unknown => JSON.parse(JSON.stringify(call))
@@ -21,7 +21,7 @@ const answered = accepted(rings).call
 if (answered.status !== 'accepted') throw new Error('unreachable')
 const { call: over } = ended({
   ...answered,
-  calleePlace: { ...answered.calleePlace, state: 'vacant', since: 5, closed: true },
+  calleePlace: { ...answered.calleePlace, state: 'vacant', since: 5, closed: true, awaitedMs: 7 },
   connectedAt: 9,
 })
 const calls: readonly Call[] = [rings, answered, over]
@@ -38,6 +38,7 @@ test('the mark stands for this shape: whoever changes the one changes the other,
       'callee.displayName string',
       'callee.role string',
       'callee.userId string',
+      'calleePlace.awaitedMs number',
       'calleePlace.closed boolean',
       'calleePlace.deviceId null',
       'calleePlace.node string',
@@ -88,6 +89,14 @@ test('what a newer version added is left out, at the top; what an older one did 
       expect([name, readCall(sent(less))]).toEqual([name, undefined])
     }
   }
+})
+
+test('[PEER1] a place of an earlier version says nothing of when its client is awaited; one that says it wrongly is no call', () => {
+  const away = (more: object) =>
+    readCall(sent({ ...answered, calleePlace: { ...placeOf(answered, 'callee'), state: 'vacant', since: 5, ...more } }))
+  expect(away({})).toMatchObject({ calleePlace: { since: 5 } })
+  expect(away({ awaitedMs: 1_100 })).toMatchObject({ calleePlace: { since: 5, awaitedMs: 1_100 } })
+  for (const awaitedMs of ['1100', null, 0.5, true]) expect(away({ awaitedMs })).toBeUndefined()
 })
 
 test('a field of another kind is no call', () => {

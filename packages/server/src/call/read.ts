@@ -33,9 +33,14 @@ const object =
 const party = object<Party>({ userId: text, role: text, displayName: nullable(text) })
 /** Absent, or true. */
 const closed: Check = (value) => value === undefined || value === true
+/** A time in ms, or absent. */
+const awaitedMs: Check = (value) => value === undefined || integer(value)
 const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: flag }
 const held = object<Place & { state: 'held' }>({ ...placeBase, state: oneOf('held') })
-const vacant = object<Place & { state: 'vacant' }>({ ...placeBase, state: oneOf('vacant'), since: integer, closed })
+const vacant = object<Place & { state: 'vacant' }>({
+  ...placeBase,
+  ...{ state: oneOf('vacant'), since: integer, closed, awaitedMs },
+})
 const place: Check = (value) => held(value) || vacant(value)
 
 const base = {

@@ -94,6 +94,14 @@ export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
 /** What waits for a socket [PLACE5], and for the accept [REL2]. */
 export const waitingLimits = { entries: 256, bytes: 256 * 1024 } as const
 
+/** How a session lost its socket. */
+export interface Departure {
+  /** Its client closed it. An extended session can still be resumed [END5]. */
+  readonly closed?: boolean | undefined
+  /** Milliseconds within which the service expects the client back, if it closed the socket with 1012 [PEER1]. */
+  readonly awaitedMs?: number | undefined
+}
+
 /** What the process that has a socket does with its session. */
 export interface SessionSockets {
   /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
@@ -123,10 +131,9 @@ export interface SessionSockets {
   ready(sessionId: string, sink?: Sink): MaybePromise<void>
   /**
    * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then;
-   * an extended session is over [PLACE5, RES1]. `closed`: its client closed the socket, and may resume the session all the
-   * same. False where the session has another socket by now.
+   * an extended session is over [PLACE5, RES1]. False where the session has another socket by now.
    */
-  detach(sessionId: string, sink: Sink, clean: boolean, at: number, closed?: boolean): MaybePromise<boolean>
+  detach(sessionId: string, sink: Sink, clean: boolean, at: number, how?: Departure): MaybePromise<boolean>
   /**
    * Whether the session is another socket's by now, as its store knows at this moment, or its node was taken for dead; this
    * socket is closed then. No record, or a session that this socket has left by itself, is no move.
@@ -165,6 +172,8 @@ export interface SessionLookup {
   seen(participant: Participant): MaybePromise<readonly SeenSession[]>
   /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
   wasClosed(sessionId: string, node: string): MaybePromise<boolean>
+  /** The same time of the last socket of a session; undefined if the service did not close it [PEER1]. */
+  awaitedMs(sessionId: string): MaybePromise<number | undefined>
   /** Whether the client of an extended session of this process closed its last socket for good [END6]. */
   hasHungUp(sessionId: string): boolean
   /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */

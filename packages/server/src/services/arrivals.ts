@@ -18,6 +18,7 @@ import type { Detail } from '../call/observed.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type {
+  Departure,
   OpenSession,
   ResumedSession,
   ResumeRequest,
@@ -64,9 +65,9 @@ export interface Arrival extends OpenSession {
   readonly activeCalls: readonly ActiveCall[]
 }
 
-/** How a socket was lost: its client closed it, and, for good, will not come back to its session. */
-export interface Loss {
-  readonly closed: boolean
+/** How a socket was lost. */
+export interface Loss extends Departure {
+  /** Its client closed it, and will not come back to its session. */
   readonly forGood: boolean
   /** As the timelines of its calls say it [TRACE1]. */
   readonly cause: string
@@ -352,9 +353,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return side === undefined ? null : placeOf(call, side)
   }
 
-  async function leave(session: ClientSession, sink: Sink, { closed, forGood, cause }: Loss): Promise<void> {
+  async function leave(session: ClientSession, sink: Sink, { forGood, cause, ...how }: Loss): Promise<void> {
     const { sessionId, node } = session
-    if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), closed))) return
+    if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), how))) return
     const live = await store.liveCallsOf(session.participant)
     note(session, live, 'socket_lost', { cause })
     for (const call of ringsOf(session, live)) onDoubt(call, { deviceId: session.deviceId, cause: 'lost' })
@@ -363,7 +364,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     await Promise.all(
       live
         .filter((call) => ownPlace(session, call)?.sessionId === sessionId)
-        .map((call) => calls.run(call, { type: 'lose', sessionId, node })),
+        // Said here as well: by then its client may be back at another node, which forgets how the last socket went.
+        .map((call) => calls.run(call, { type: 'lose', sessionId, node, awaitedMs: how.awaitedMs })),
     )
   }
 

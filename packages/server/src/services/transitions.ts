@@ -17,7 +17,7 @@ type LoseCommand = Extract<CallCommand, { type: 'lose' }>
 
 export interface TransitionsOptions {
   readonly store: CallSteps
-  readonly sessions: Pick<Sessions, 'heldHere' | 'sinkOf' | 'wasClosed' | 'hasHungUp'>
+  readonly sessions: Pick<Sessions, 'heldHere' | 'sinkOf' | 'wasClosed' | 'awaitedMs' | 'hasHungUp'>
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly uptime: Uptime
@@ -78,13 +78,21 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     return decision
   }
 
-  /** However a loss was found, the sessions' store knows how the client left. While it is away, no client closed [END5]. */
-  async function closeOf({ sessionId, node }: LoseCommand): Promise<Pick<LoseCommand, 'closed' | 'hungUp'>> {
+  /**
+   * However a loss was found, the sessions' store knows how the socket went. While it is away, no client closed [END5], and
+   * none was told to come back [PEER1].
+   */
+  async function closeOf({
+    sessionId,
+    node,
+    awaitedMs,
+  }: LoseCommand): Promise<Omit<LoseCommand, 'type' | 'sessionId' | 'node'>> {
     const hungUp = sessions.hasHungUp(sessionId)
     try {
-      return { closed: await sessions.wasClosed(sessionId, node), hungUp }
+      const closed = await sessions.wasClosed(sessionId, node)
+      return { closed, hungUp, awaitedMs: awaitedMs ?? (await sessions.awaitedMs(sessionId)) }
     } catch (error) {
-      if (error instanceof StoreError) return { closed: false, hungUp }
+      if (error instanceof StoreError) return { closed: false, hungUp, awaitedMs }
       throw error
     }
   }

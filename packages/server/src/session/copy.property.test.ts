@@ -92,7 +92,9 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(id, call).map((how) => named('ring', ({ table }) => table.ring(...how))) },
   {
     weight: 2,
-    arbitrary: fc.tuple(id, fc.boolean()).map(([id, clean]) => named('detach', (world) => detach(world, id, clean))),
+    arbitrary: fc
+      .tuple(id, fc.boolean(), fc.constantFrom(undefined, 1_100))
+      .map(([id, clean, awaitedMs]) => named('detach', (world) => detach(world, id, clean, awaitedMs))),
   },
   {
     weight: 2,
@@ -134,9 +136,9 @@ function connect({ table, sockets }: World, sessionId: string, extended: boolean
   table.ready(sessionId)
 }
 
-function detach({ table, sockets }: World, sessionId: string, clean: boolean): unknown {
+function detach({ table, sockets }: World, sessionId: string, clean: boolean, awaitedMs?: number): unknown {
   const sink = sockets.get(sessionId)
-  return sink && table.detach(sessionId, sink, clean, 10)
+  return sink && table.detach(sessionId, sink, clean, 10, { awaitedMs })
 }
 
 function resume({ table, sockets }: World, sessionId: string, seq: number): unknown {
@@ -203,6 +205,16 @@ test('a session that was read from its copy does what the one that was copied do
     }),
     { numRuns: 300 },
   )
+})
+
+test('[PEER1] a copy of an earlier version does not say when the client is awaited: then it is not', () => {
+  const world: World = { table: newTable(), sockets: new Map() }
+  connect(world, 'a', true)
+  detach(world, 'a', false, 1_100)
+  const state = writeState(world.table.get('a')!)
+  expect(readSession(state, [], 20)?.awaitedMs).toBe(1_100)
+  const { awaitedMs: _, ...earlier } = JSON.parse(state)
+  expect(readSession(JSON.stringify(earlier), [], 20)?.awaitedMs).toBeUndefined()
 })
 
 /** A copy as a store has it: what the save script does to it. */

@@ -41,6 +41,7 @@ interface State {
   readonly taken?: Pairs<string> | undefined
   readonly turn?: number | undefined
   readonly isLostUnseen?: true | undefined
+  readonly awaitedMs?: number | undefined
 }
 
 /** All of a session but its log. */
@@ -73,6 +74,7 @@ export function writeState(session: Session): string {
     taken: session.taken && [...session.taken].map(([sender, taken]) => [sender, taken.write()] as const),
     turn: session.turn === 0 ? undefined : session.turn,
     isLostUnseen: session.isLostUnseen || undefined,
+    awaitedMs: session.awaitedMs,
   }
   return JSON.stringify(state)
 }
@@ -128,7 +130,8 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   session.accepted = read.accepted && [...read.accepted]
   session.taken = takenOf(read.taken, log)
   session.turn = read.turn ?? 0
-  if (read.hasSocket) loseSocket(session, false, at, false)
+  session.awaitedMs = read.awaitedMs
+  if (read.hasSocket) loseSocket(session, false, at, {})
   session.isLostUnseen = read.hasSocket || read.isLostUnseen === true
   return session
 }

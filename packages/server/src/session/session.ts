@@ -1,6 +1,7 @@
 import { participantKey } from '../call/call.ts'
 import { isLast, type Push } from '../ports/push.ts'
 import {
+  type Departure,
   type ResumeRequest,
   type SessionIdentity,
   type Sink,
@@ -41,6 +42,8 @@ export interface Session {
   closed: boolean
   /** Its client closed it for good. */
   closedByClient: boolean
+  /** Milliseconds within which the service expects its client back, if it closed the last socket with 1012 [PEER1]. */
+  awaitedMs: number | undefined
   /** Its owner was silent, and may go on: until its time is over the store says that the session is another node's. */
   isTaken: boolean
   /** Something of its log went to another session: it cannot be resumed any more [RES2]. */
@@ -115,6 +118,7 @@ export function createSession(
     idleSince: at,
     closed: false,
     closedByClient: false,
+    awaitedMs: undefined,
     isTaken: false,
     broken: false,
     ringing: undefined,
@@ -194,7 +198,12 @@ export function hasLast({ log }: Session): boolean {
 }
 
 /** Its socket is gone, and with it what nobody will ask for. */
-export function loseSocket(session: Session, clean: boolean, at: number, closed: boolean): void {
+export function loseSocket(
+  session: Session,
+  clean: boolean,
+  at: number,
+  { closed = clean, awaitedMs }: Departure,
+): void {
   const sent = sentSeq(session)
   // One that is quiet has nothing to wait for, and much that it keeps in memory.
   session.lostSink = session.sink?.isBusy ? session.sink : undefined
@@ -207,6 +216,7 @@ export function loseSocket(session: Session, clean: boolean, at: number, closed:
   session.idleSince = at
   session.closed = closed
   session.closedByClient = clean
+  session.awaitedMs = awaitedMs
   if (clean) {
     const isKept = ({ seq, push }: LogEntry) => seq > sent || session.unsettled?.has(push.call) === true
     session.log?.retain(isKept)

@@ -1,6 +1,6 @@
 import { type Participant, participantKey, sameParticipant } from '../call/call.ts'
 import { isLast, type Push } from '../ports/push.ts'
-import type { SessionIdentity, Sessions, Sink, Upstream } from '../ports/sessions.ts'
+import type { Departure, SessionIdentity, Sessions, Sink, Upstream } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { type Among, createAmong, newestVersion } from './among.ts'
 import { acknowledge } from './answers.ts'
@@ -96,8 +96,8 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return session
   }
 
-  function disconnect(session: Session, clean: boolean, at: number, closed = clean): void {
-    loseSocket(session, clean, at, closed)
+  function disconnect(session: Session, clean: boolean, at: number, how: Departure = {}): void {
+    loseSocket(session, clean, at, how)
     changed(session)
     live.remove(session)
     detached.add(session)
@@ -187,6 +187,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       session.sink = sink
       session.lostSink = undefined
       session.closed = false
+      session.awaitedMs = undefined
       session.ready = false
       session.readyFrom = request.seq
       detached.remove(session)
@@ -217,11 +218,11 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       changes.dropped(session)
       return session
     },
-    detach(sessionId, sink, clean, at, closed) {
+    detach(sessionId, sink, clean, at, how) {
       const session = sessions.get(sessionId)
       if (session === undefined || session.sink !== sink) return false
       now = at
-      disconnect(session, clean, at, closed)
+      disconnect(session, clean, at, how)
       return true
     },
     hasHungUp(sessionId) {
@@ -229,6 +230,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       return session?.identity.extended === true && session.sink === undefined && session.closedByClient
     },
     wasClosed: (sessionId) => sessions.get(sessionId)?.closed ?? false,
+    awaitedMs: (sessionId) => sessions.get(sessionId)?.awaitedMs,
     heldHere(sessionId) {
       const session = sessions.get(sessionId)
       return session?.sink === undefined ? undefined : session.identity

@@ -67,8 +67,6 @@ export interface GatewayOptions {
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether one more socket may be opened [MET2]. */
   readonly roomForNewcomer: () => Room
-  /** Whether clients go on at other nodes when this one stops. */
-  readonly leavesOnStop: boolean
   readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'full' | 'left' | 'resumed' | 'answered' | 'request'>
   readonly onError: (error: unknown) => void
 }
@@ -124,6 +122,10 @@ const spread = 0.8
 const patience = 0.9
 /** What a client still has to wait where the service itself spreads the closes, in ms. */
 const spreadJitterMs = 100
+/** Milliseconds that a client may be later than its jitter before its peers hear that it is away [PEER1]. */
+const lateBackMs = 1_000
+/** Why the service closes with 1012. */
+const restart = 'restart'
 /**
  * Header of an upgrade: if the client offered the subprotocol, the answer selects it [WS1]. Without any such header the
  * runtime selects the first one that was offered, which may be a token (oven-sh/bun#18243); an empty one selects none.
@@ -146,7 +148,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const leavings = new Set<Promise<void>>()
   const flushing = createFlushing({ save: options.save, now: clock.monotonic, onFailed: failed })
   let ticker: ReturnType<typeof setInterval> | undefined
-  let stopping = false
+  /** Milliseconds within which clients are expected back that were closed with 1012 [PEER1]. */
+  let awaitedMs = 0
   let lastTick = clock.monotonic()
   const stalls = createStallWatch(clock.monotonic, () => {
     for (const connection of connections.keys()) connection.doubt()
@@ -292,13 +295,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     const isBase = socket.data.extended === undefined
     const closed = (isBase ? code !== 1006 : code === 1000 || code === 1001) && !connection.closedByService
     const cause = connection.cause ?? (code === 1006 ? 'the connection was lost' : `its client closed it (${code})`)
-    const loss = { closed, forGood: closed && (isBase || code === 1000), cause }
+    const forGood = closed && (isBase || code === 1000)
+    const loss = { closed, forGood, cause, awaitedMs: connection.cause === restart ? awaitedMs : undefined }
     if (!connection.closedByService) journal.left(code)
     connection.closed()
     connections.delete(connection)
     if (socket.data.isIn) online.closed(connection.session.participant)
-    // One process that stops leaves its calls as they are: they wait for it to start again.
-    if (stopping && !options.leavesOnStop) return
     const left = async () => {
       await arrival
       await arrivals.leave(connection.session, connection, loss)
@@ -428,21 +430,22 @@ export function createGateway(options: GatewayOptions): Gateway {
       closeOnBackpressureLimit: false,
     },
     async closeAll(windowMs) {
-      stopping = true
       if (connections.size === 0) return allLeft()
       const jitterMs = windowMs > 0 ? spreadJitterMs : Math.min(30_000, connections.size * 2)
-      const reason = `restart, jitter_ms=${jitterMs}`
+      const reason = `${restart}, jitter_ms=${jitterMs}`
+      // When a second signal hurries the stop, some clients were told another jitter.
+      awaitedMs = Math.max(awaitedMs, jitterMs + lateBackMs)
       if (windowMs > 0) {
         await drain([...connections.keys()], {
           spreadMs: windowMs * spread,
           limitMs: windowMs * patience,
-          part: (connection) => connection.part(1012, reason, 'restart'),
+          part: (connection) => connection.part(1012, reason, restart),
           inCall: isInCall,
           monotonic: clock.monotonic,
           random: Math.random,
         })
       }
-      for (const connection of [...connections.keys()]) connection.close(1012, reason, 'restart')
+      for (const connection of [...connections.keys()]) connection.close(1012, reason, restart)
       await Bun.sleep(lingerMs)
       await allLeft()
     },

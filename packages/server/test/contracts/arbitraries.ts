@@ -20,7 +20,13 @@ const duration = fc.integer({ min: 1, max: 43_200_000 })
 const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: fc.boolean() }
 const place: fc.Arbitrary<Place> = fc.oneof(
   fc.record({ ...placeBase, state: fc.constant('held' as const) }),
-  fc.record({ ...placeBase, state: fc.constant('vacant' as const), since: instant }),
+  fc.record(
+    {
+      ...{ ...placeBase, state: fc.constant('vacant' as const), since: instant },
+      ...{ closed: fc.constant(true as const), awaitedMs: duration },
+    },
+    { requiredKeys: ['sessionId', 'deviceId', 'node', 'settled', 'state', 'since'] },
+  ),
 )
 /** A blank one stands for who was erased [SRV2]. */
 const userId = text.map((text) => text || 'somebody')

@@ -86,9 +86,9 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     },
     ready: (id, sink) => home(id).ready(id, sink),
     openDetached: (identity, at) => next().openDetached(identity, at),
-    async detach(id, sink, clean, at, closed) {
+    async detach(id, sink, clean, at, how) {
       for (const node of [home(id), away(id)]) {
-        if (!(await node.detach(id, sink, clean, at, closed))) continue
+        if (!(await node.detach(id, sink, clean, at, how))) continue
         // Clocks of nodes agree.
         for (const each of [one, two]) await each.sweep(at)
         return true
@@ -97,6 +97,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     },
     hasHungUp: (id) => home(id).hasHungUp(id),
     wasClosed: (id, node) => away(id).wasClosed(id, node),
+    awaitedMs: (id) => away(id).awaitedMs(id),
     sinkOf: (id) => home(id).sinkOf(id),
     findAt: (id, node) => home(id).findAt(id, node),
     liveOf: (participant, at, began) => next().liveOf(participant, at, began),

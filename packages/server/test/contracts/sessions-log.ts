@@ -367,13 +367,28 @@ export function registerClosedRules(given: () => SessionsHarness): void {
           const seen = await openReady(sessions(), { extended })
           await sessions().hold(seen.id, 'c', true)
           expect(await wasClosed(seen.id)).toBe(false)
-          await sessions().detach(seen.id, seen.socket, isOver, 0, closed)
+          await sessions().detach(seen.id, seen.socket, isOver, 0, { closed })
           expect(await wasClosed(seen.id)).toBe(closed ?? isOver)
           const back = await comeBack(sessions(), seen, 0)
           expect(back !== undefined).toBe(extended && !isOver)
           if (back !== undefined) expect(await wasClosed(seen.id)).toBe(false)
         }
         expect(await wasClosed(identityOf({}).sessionId)).toBe(false)
+      })
+
+      test(`[PEER1] of ${who} one it is known that it was told to come back, until its session has another`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().hold(seen.id, 'c', true)
+        expect(await sessions().awaitedMs(seen.id)).toBeUndefined()
+        await sessions().detach(seen.id, seen.socket, false, 0, { awaitedMs: 1_100 })
+        expect(await sessions().awaitedMs(seen.id)).toBe(1_100)
+        const back = await comeBack(sessions(), seen, 0)
+        expect(back !== undefined).toBe(extended)
+        if (back === undefined) return
+        expect(await sessions().awaitedMs(seen.id)).toBeUndefined()
+        await sessions().detach(back.id, back.socket, false, 0)
+        expect(await sessions().awaitedMs(seen.id)).toBeUndefined()
+        expect(await sessions().awaitedMs(identityOf({}).sessionId)).toBeUndefined()
       })
 
       test(`${extended ? 'an extended' : 'a base'} one that has nothing left is forgotten`, async () => {

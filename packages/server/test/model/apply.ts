@@ -4,7 +4,9 @@ import { checkAnswer } from './answers.ts'
 import { applyInvite } from './apply-invite.ts'
 import { cause, commit } from './commit.ts'
 import { type Machine, violated } from './machine.ts'
+import type { Cause } from './rules.ts'
 import {
+  changeOf,
   clientOf,
   closeSession,
   type Draft,
@@ -28,6 +30,8 @@ import {
   type WorldEvent,
 } from './world.ts'
 
+/** How long a client is awaited that was told to come back, with a jitter of 100 ms [PEER1]. */
+const awaitedMs = 1_100
 /** As PLACE2 (c) has it. */
 const ownDeviceMs = 5_000
 
@@ -59,7 +63,10 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
     }
     case 'close':
     case 'observe':
-      lose(machine, setup, draft, event.client, event.what === 'close')
+      lose(machine, setup, draft, event.client, { closed: event.what === 'close' })
+      return true
+    case 'drain':
+      lose(machine, setup, draft, event.client, { closed: false, awaitedMs })
       return true
     case 'late':
       return loseBehind(machine, setup, draft, event.client)
@@ -92,7 +99,7 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
 function connect(machine: Machine, setup: Setup, draft: Draft, event: Event<'connect'>) {
   const { client: index, names = false, node = homeOf(setup, event.client) } = event
   loseBehind(machine, setup, draft, index)
-  if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index, false)
+  if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index, { closed: false })
   const resumes = names ? draft.clients[index]?.left?.actor.sessionId : undefined
   const actor = openSession(draft, setup, index, node)
   const { person } = draft.clients[index]!
@@ -141,10 +148,10 @@ function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor:
 }
 
 /** A close was observed: the lost clocks of what the session held begin [END3]. */
-function lose(machine: Machine, setup: Setup, draft: Draft, index: number, closed: boolean) {
+function lose(machine: Machine, setup: Setup, draft: Draft, index: number, how: How) {
   const { sessionId = '', node = '' } = draft.clients[index]?.actor ?? {}
   closeSession(draft, index, true)
-  loseOn(machine, setup, draft, sessionId, node, closed)
+  loseOn(machine, setup, draft, sessionId, node, how)
 }
 
 /** The node that a session left for another one sees at last that the socket there is gone; true where there was one. */
@@ -153,18 +160,20 @@ function loseBehind(machine: Machine, setup: Setup, draft: Draft, index: number)
   const sessionId = (client.actor ?? client.left?.actor)?.sessionId
   if (client.behind === undefined || sessionId === undefined) return false
   draft.clients[index] = { ...client, behind: undefined }
-  loseOn(machine, setup, draft, sessionId, client.behind)
+  loseOn(machine, setup, draft, sessionId, client.behind, { closed: false })
   return true
 }
 
-function loseOn(machine: Machine, setup: Setup, draft: Draft, sessionId: string, node: string, closed = false) {
+type How = Pick<NonNullable<Cause['lost']>, 'closed' | 'awaitedMs'>
+
+function loseOn(machine: Machine, setup: Setup, draft: Draft, sessionId: string, node: string, how: How) {
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
-    const decision = machine.decide(call, { type: 'lose', sessionId, node, closed }, draft.now, setup.durations)
+    const decision = machine.decide(call, { type: 'lose', sessionId, node, ...how }, draft.now, setup.durations)
     const isHeld = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
     const held = placesOf(call).some(isHeld)
     if (decision.steps.length !== (held ? 1 : 0)) violated('END3', 'a loss is not noted, or a loss of nothing is')
-    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), lost: { sessionId, node, closed } })
+    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), lost: { sessionId, node, ...how } })
   }
 }
 
@@ -182,7 +191,8 @@ function passTime(machine: Machine, setup: Setup, draft: Draft, how: 'timer' | '
     if (!isLive(call) || (how === 'timer' && index !== due.index)) continue
     commit(setup, draft, decideTime(call, draft.now).steps, cause(draft, 'time', undefined))
   }
-  if (isLive(draft.calls[due.index]!.call)) violated('RING1', `${due.reason} did not come`)
+  const { call } = draft.calls[due.index]!
+  if (isLive(call) && changeOf(call, setup.durations).at <= draft.now) violated('RING1', `${due.reason} did not come`)
   return true
 }
 

@@ -76,7 +76,7 @@ function callText(world: World, tracked: TrackedCall, order: readonly number[]):
 function placeText(world: World, place: Place, order: readonly number[]): string {
   const client = order.findIndex((index) => sessionOf(world.clients[index]!) === place.sessionId)
   if (place.state === 'vacant')
-    return `v${place.closed === true ? 'c' : ''}${place.deviceId ?? ''}${leaverText(world, place, client, order)}${place.since - world.now}`
+    return `v${place.closed === true ? 'c' : ''}${place.awaitedMs === undefined ? '' : 'a'}${place.deviceId ?? ''}${leaverText(world, place, client, order)}${place.since - world.now}`
   return `${place.settled ? 'h' : 'u'}${client}${place.node}`
 }
 

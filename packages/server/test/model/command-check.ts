@@ -23,8 +23,14 @@ import { mayHave, seatIn } from './world.ts'
 
 const now = start + 10_000
 const longAfter = 3_600_000
-/** `long vacant`: for just so long that another device may take it [PLACE2 c]; `vacant`: a moment less. `closed`: by its client. */
-const placeKinds = ['settled', 'unsettled', 'vacant', 'vacant, unsettled', 'vacant, closed', 'long vacant'] as const
+/**
+ * `long vacant`: for just so long that another device may take it [PLACE2 c]; `vacant`: a moment less. `closed`: by its client;
+ * `awaited`: by the service, which told it to come back [PEER1].
+ */
+const placeKinds = [
+  ...(['settled', 'unsettled', 'vacant', 'vacant, unsettled', 'vacant, closed'] as const),
+  ...(['vacant, awaited', 'long vacant'] as const),
+]
 type PlaceKind = (typeof placeKinds)[number]
 const over = ['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const
 
@@ -36,6 +42,7 @@ interface Case {
 function placeOfKind(kind: PlaceKind, holder: Actor): Place {
   const settled = !kind.endsWith('unsettled')
   if (kind === 'long vacant') return leftBy(holder, now - 5_000)
+  if (kind === 'vacant, awaited') return leftBy(holder, now - 4_999, true, false, 6_000)
   return kind.startsWith('vacant')
     ? leftBy(holder, now - 4_999, settled, kind.endsWith('closed'))
     : heldBy(holder, settled)

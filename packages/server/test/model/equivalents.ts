@@ -2,6 +2,8 @@
 export const equivalents: Readonly<Record<string, string>> = {
   "call.ts isClosed: only the right: place.state === 'vacant' && place.closed === true":
     'only a vacant place has it; the types ask',
+  "call.ts isAwaited: only the right: place.state === 'vacant' && place.awaitedMs !== undefined":
+    'only a vacant place has it; the types ask',
   'call.ts takesPartIn: only the right: side !== undefined && placeOf(call, side) !== null':
     'it is asked of participants alone; the types ask',
   "decide.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":

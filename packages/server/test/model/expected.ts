@@ -22,10 +22,13 @@ function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['ev
   return { moved: [{ side, from: was.sessionId, ...lost, ...(isOtherDevice && { leftDevice: was.deviceId }) }] }
 }
 
-/** When an answered call ends for the absence of one side, where nobody has had an outage [END3, END5]. */
+/**
+ * When an answered call ends for the absence of one side, where nobody has had an outage [END3, END5]. A client that has time to
+ * come back is not absent yet [PEER1].
+ */
 function endOfAbsence(call: AnsweredCall, side: Side): { since: number; until: number } | undefined {
   const [place, other] = [seatIn(call, side), seatIn(call, side === 'caller' ? 'callee' : 'caller')]
-  if (place?.state !== 'vacant') return undefined
+  if (place?.state !== 'vacant' || place.awaitedMs !== undefined) return undefined
   const { since } = place
   const hungUp = place.closed === true && other?.state === 'vacant' && other.closed === true && other.since <= since
   const lost = since + (hungUp ? durations.callerLostMs : durations.peerLostMs)

@@ -40,6 +40,7 @@ export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generat
     if (isUnnoted(world, client)) yield { what: 'note', client }
     yield { what: 'close', client }
     yield { what: 'die', client }
+    if (leftSomething(world, client)) yield { what: 'drain', client }
     for (const call of world.calls.keys()) for (const what of verbs) yield { what, client, call }
     for (const to of setup.people.keys()) {
       if (to === person) continue

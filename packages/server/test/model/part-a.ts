@@ -1,3 +1,4 @@
+import { checkAwaited } from './awaited-check.ts'
 import { checkBusy, checkExpiry, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
 import { checkInviteRights, checkInvites } from './invite-check.ts'
 import type { Machine } from './machine.ts'
@@ -30,6 +31,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[END3] restarts and absences start the lost clocks of who is nowhere', check: checkRestarts },
   { name: '[END3] a jump of the wall clock changes no time that remains', check: checkShifts },
   { name: '[RING1] [END3] time limits fire at their instant', check: checkTime },
+  { name: '[PEER1] a client that was told to come back counts as away when its time is over', check: checkAwaited },
   { name: '[SRV2] a backend ends a call in every state, and both sides hear of it', check: checkStops },
   { name: '[END3] lost clocks stand still in an outage', check: checkOutages },
   { name: '[END1] the service changes nothing of a call that is over', check: checkServiceOnOver },

@@ -43,10 +43,11 @@ export function heldBy(actor: Actor, settled = true): Place {
   return deepFreeze({ state: 'held', sessionId, deviceId, node, settled })
 }
 
-/** `closed`: its client closed the socket. */
-export function leftBy(actor: Actor, since: number, settled = true, closed = false): Place {
+/** `closed`: its client closed the socket; `awaitedMs`: the service did, and told it to come back. */
+export function leftBy(actor: Actor, since: number, settled = true, closed = false, awaitedMs?: number): Place {
   const { sessionId, deviceId, node } = actor
-  return deepFreeze({ state: 'vacant', sessionId, deviceId, node, settled, since, ...(closed && { closed }) })
+  const how = { ...(closed && { closed }), ...(awaitedMs !== undefined && { awaitedMs }) }
+  return deepFreeze({ state: 'vacant', sessionId, deviceId, node, settled, since, ...how })
 }
 
 const heading = {

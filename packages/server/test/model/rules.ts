@@ -21,8 +21,10 @@ import {
 export interface Cause {
   readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift' | 'stop'
   readonly client: Client | undefined
-  /** Of `lose`: the session, the node that saw it go, and whether its client closed its socket. */
-  readonly lost: { readonly sessionId: string; readonly node: string; readonly closed: boolean } | undefined
+  /** Of `lose`: the session, the node that saw it go, whether its client closed its socket, or was told to come back. */
+  readonly lost:
+    | { readonly sessionId: string; readonly node: string; readonly closed: boolean; readonly awaitedMs?: number }
+    | undefined
   /** Of `request`: what was asked. */
   readonly verb: Verb | undefined
   /** Of `invite`: what kind of call it is for. */
@@ -77,7 +79,7 @@ export function checkStep(setup: Setup, before: TrackedCall | undefined, step: S
 /** What the event of a step is called: the new status, or what happened to a place or a clock. */
 function eventType(was: Call, call: Call, cause: Cause): Step['event']['type'] {
   if (call.status !== was.status) return call.status === 'ringing' ? 'invited' : call.status
-  if (cause.kind === 'lose' || cause.kind === 'restart') return 'place_lost'
+  if (cause.kind === 'lose' || cause.kind === 'restart' || cause.kind === 'time') return 'place_lost'
   if (cause.kind === 'shift') return 'clock_shifted'
   if (was.status === 'ringing' && call.status === 'ringing' && was.silenced !== call.silenced) return 'silenced'
   if (cause.kind === 'arrive') return 'place_taken'
@@ -165,14 +167,26 @@ function checkVacated(was: Place | null, is: Place, cause: Cause) {
   if (was?.sessionId !== is.sessionId || was.deviceId !== is.deviceId || was.node !== is.node) {
     return violated('PLACE2', 'a vacant place forgot who left it')
   }
+  if (is.state !== 'vacant') return
+  if (cause.kind === 'time') return checkOverdue(was, is, cause)
+  if (is.awaitedMs !== (was.state === 'vacant' ? was.awaitedMs : cause.lost?.awaitedMs))
+    violated('PEER1', 'whether its client was told to come back is not remembered')
   if (cause.kind === 'shift') return
-  if (is.state === 'vacant' && is.since !== cause.now) violated('END3', 'a lost clock does not begin now')
+  if (is.since !== cause.now) violated('END3', 'a lost clock does not begin now')
   if (was.state === 'vacant' && cause.kind === 'restart') return
   if (cause.kind === 'restart' && was.node !== cause.serving) return
   const { lost } = cause
-  if (is.state === 'vacant' && is.closed !== (lost?.closed === true ? true : undefined))
+  if (is.closed !== (lost?.closed === true ? true : undefined))
     violated('END5', 'whether its client closed is not remembered')
   if (lost?.sessionId !== was.sessionId || lost.node !== was.node) violated('END3', 'a lost clock began without a loss')
+}
+
+/** A client that was told to come back counts as away when its time for that is over, and not before. */
+function checkOverdue(was: Place, is: Place, cause: Cause) {
+  if (was.state !== 'vacant' || was.awaitedMs === undefined || was.since + was.awaitedMs > cause.now)
+    return violated('PEER1', 'time took a place, or came before its time')
+  const { awaitedMs: _, ...away } = was
+  if (!Bun.deepEquals(is, away, true)) violated('PEER1', 'who is away now lost more than the time to come back')
 }
 
 /** Who may end a call, and what time may. */

@@ -72,8 +72,10 @@ export function checkLosses(machine: Machine): number {
           { closed: true },
           { hungUp: false },
           { closed: true, hungUp: true },
+          { awaitedMs: 1_100 },
+          { closed: false, awaitedMs: undefined },
         ]) {
-          const step = how.hungUp ? hangUpOf(call, sessionId, node) : lossOf(call, sessionId, node, how.closed === true)
+          const step = how.hungUp ? hangUpOf(call, sessionId, node) : lossOf(call, sessionId, node, how)
           const title = `${name}: ${sessionId} is lost on ${node}, ${JSON.stringify(how)}`
           const command = { type: 'lose', sessionId, node, ...how } as const
           compare(title, decide(call, command, now, durations), same, call, step)
@@ -89,16 +91,22 @@ export function checkLosses(machine: Machine): number {
 function hangUpOf(call: LiveCall, sessionId: string, node: string): Step | undefined {
   const { callerPlace } = call
   const isCaller = callerPlace.state === 'held' && callerPlace.sessionId === sessionId && callerPlace.node === node
-  if (call.status !== 'ringing' || !isCaller) return lossOf(call, sessionId, node, true)
+  if (call.status !== 'ringing' || !isCaller) return lossOf(call, sessionId, node, { closed: true })
   return transitionOf(call, hungUp, { actor: actorOf(alice, sessionId, null), side: null }, null, now)
 }
 const hungUp = parseOutcome('cancelled caller_cancelled > rung') as Extract<Outcome, { kind: 'to' }>
 
-function lossOf(call: LiveCall, sessionId: string, node: string, closed: boolean): Step | undefined {
+interface How {
+  readonly closed?: boolean
+  readonly awaitedMs?: number | undefined
+}
+
+function lossOf(call: LiveCall, sessionId: string, node: string, { closed, awaitedMs }: How): Step | undefined {
   for (const side of ['caller', 'callee'] as const) {
     const place = seatIn(call, side)
     if (place?.state !== 'held' || place.sessionId !== sessionId || place.node !== node) continue
-    const vacant = { ...place, state: 'vacant', since: now, ...(closed && { closed }) } as const
+    const { deviceId, settled } = place
+    const vacant = leftBy({ ...actorOf(alice, sessionId, deviceId), node }, now, settled, closed, awaitedMs)
     return seatedStep(call, side, vacant, 'place_lost', null, now)
   }
   return undefined
@@ -241,11 +249,16 @@ export function checkOutages(machine: Machine): number {
   const left = (who: 'a-1' | 'b-1') => leftBy(actorOf(who === 'a-1' ? alice : bob, who), lost)
   const closed = (who: 'a-1' | 'b-1', since: number) =>
     leftBy(actorOf(who === 'a-1' ? alice : bob, who), since, true, true)
+  const awaitedMs = 1_100
+  const awaited = (who: 'a-1' | 'b-1') =>
+    leftBy(actorOf(who === 'a-1' ? alice : bob, who), lost, true, false, awaitedMs)
   for (const [call, lostMs] of [
     [ringingCall({ ringExpiresAt: start + 1e9, callerPlace: left('a-1') }), durations.callerLostMs],
     [answeredCall({ callerPlace: left('a-1') }), durations.peerLostMs],
     [answeredCall({ status: 'connected', calleePlace: left('b-1') }), durations.peerLostMs],
     [answeredCall({ callerPlace: closed('a-1', lost), calleePlace: closed('b-1', lost) }), durations.callerLostMs],
+    [ringingCall({ ringExpiresAt: start + 1e9, callerPlace: awaited('a-1') }), awaitedMs],
+    [answeredCall({ calleePlace: awaited('b-1') }), awaitedMs],
   ] as const) {
     for (const outages of outagesOf(lostMs)) {
       const due = lost + ranOut(outages, lostMs)

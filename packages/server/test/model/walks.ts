@@ -79,7 +79,8 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
       const behind = at(clientsBehind(world), move.client)
       if (behind !== undefined && move.pick % 2 === 0) return { what: 'late', client: behind }
       const client = at(clientsThat(world, ['live']), move.client)
-      return client === undefined ? undefined : { what: move.flag ? 'close' : 'die', client }
+      const how = move.pick % 3 === 0 ? 'drain' : move.flag ? 'close' : 'die'
+      return client === undefined ? undefined : { what: how, client }
     }
     case 'come': {
       const unnoted = at(clientsUnnoted(world), move.client)

@@ -72,6 +72,8 @@ export const verbs: readonly Verb[] = ['accept', 'connected', 'reject', 'busy', 
 /** What can happen. Clients and calls are named by their index. */
 export type WorldEvent =
   | { readonly what: 'close' | 'die' | 'observe'; readonly client: number }
+  /** Its node closes the socket, and tells the client to come back [PEER1]. */
+  | { readonly what: 'drain'; readonly client: number }
   /** The same session again, on any node. `unnoted`: the calls do not know that yet. */
   | { readonly what: 'resume'; readonly client: number; readonly node: string; readonly unnoted?: true }
   /** The node that a session left sees that; the node that it came to finds that the calls do not know it. */
@@ -287,12 +289,23 @@ export function dueOf(call: LiveCall, durations: CallDurations): { at: number; r
   return limits.reduce((first, limit) => (limit.at < first.at ? limit : first))
 }
 
+/** When time changes the call: the call ends, or a client that should have come back counts as away [PEER1]. */
+export function changeOf(call: LiveCall, durations: CallDurations): { at: number; reason: string } {
+  let next = dueOf(call, durations)
+  for (const place of [call.callerPlace, seatIn(call, 'callee')]) {
+    if (place?.state !== 'vacant' || place.awaitedMs === undefined) continue
+    const at = place.since + place.awaitedMs
+    if (at < next.at) next = { at, reason: 'absence' }
+  }
+  return next
+}
+
 /** The live call that is due first. */
 export function nextDue(world: Pick<World, 'calls'>, durations: CallDurations) {
   let next: { index: number; at: number; reason: string } | undefined
   for (const [index, { call }] of world.calls.entries()) {
     if (!isLive(call)) continue
-    const due = dueOf(call, durations)
+    const due = changeOf(call, durations)
     if (next === undefined || due.at < next.at) next = { index, ...due }
   }
   return next

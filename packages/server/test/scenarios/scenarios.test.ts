@@ -50,6 +50,7 @@ import { registerPeers } from './extended/peers.ts'
 import { registerPresence } from './extended/presence.ts'
 import { registerResume } from './extended/resume.ts'
 import { registerSessions } from './extended/sessions.ts'
+import { registerToldBack } from './extended/told-back.ts'
 import { registerUpstream } from './extended/upstream.ts'
 import { compositionNames, type Group, groups } from './table.ts'
 
@@ -83,7 +84,10 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   },
   history: ({ name, start }) => registerHistory(name, start),
   mixed: ({ name, start }) => registerMixed(name, start),
-  restart: ({ name, start, areSessionsKept }) => registerRestart(name, start, areSessionsKept),
+  restart({ name, start, areSessionsKept }) {
+    registerRestart(name, start, areSessionsKept)
+    registerToldBack(name, start)
+  },
   time({ name, start }) {
     registerRinging(name, start)
     registerLosses(name, start)

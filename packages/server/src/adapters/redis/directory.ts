@@ -28,6 +28,8 @@ export interface Row {
   readonly hash: string
   /** A call rings there, and its client does not answer pings [PING1]. */
   readonly isUnsure: boolean
+  /** Milliseconds within which the service expects its client back, if it closed the last socket with 1012 [PEER1]. */
+  readonly awaitedMs: number | undefined
 }
 
 /** A copy of a session, for the node that takes it over. */
@@ -71,7 +73,7 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
   async function rowsOf(hash: string): Promise<Row[]> {
     const all = (await store.run('rows', [indexKey(hash)], [`${store.prefix}rw:{${tagOfHash(hash)}}:o:`])) as string[]
     const rows: Row[] = []
-    for (let i = 0; i < all.length; i += 14) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 14)))
+    for (let i = 0; i < all.length; i += 15) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 15)))
     return rows
   }
 
@@ -114,7 +116,7 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
 function rowOf(sessionId: string, fields: readonly string[]): Row {
   const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] =
     fields
-  const [last, turn = '', hash = '', unsure] = fields.slice(9)
+  const [last, turn = '', hash = '', unsure, awaited = ''] = fields.slice(9)
   return {
     ...{ sessionId, owner, fence, device, isNotOf, appVersion, turn, hash },
     hasSocket: socket === '1',
@@ -123,6 +125,7 @@ function rowOf(sessionId: string, fields: readonly string[]): Row {
     expiresAt: expiresAt === '' ? Number.POSITIVE_INFINITY : Number(expiresAt),
     hasLast: last === '1',
     isUnsure: unsure === '1',
+    awaitedMs: awaited === '' ? undefined : Number(awaited),
   }
 }
 
@@ -147,6 +150,8 @@ export function rowFields(session: Session, isWhole: boolean): (string | number)
     turn,
     'u',
     session.unsure === undefined ? '0' : '1',
+    'b',
+    session.awaitedMs ?? '',
   ]
   if (!isWhole) return now
   const about = ['d', deviceField(identity), 'n', identity.isNotOf ?? '', 'x', extended ? '1' : '0', 'op', openedAt]

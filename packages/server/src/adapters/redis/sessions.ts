@@ -338,6 +338,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       // No answer would come in time, and whoever waits for this has come back elsewhere.
       return at !== undefined && at !== node && (await living.staysSilent(at)) ? false : run('wasClosed', id)
     },
+    // The row says it beside the loss itself: who just came back elsewhere does not wait for the node that it left.
+    async awaitedMs(id) {
+      if (owner.isHere(id) || tagOfSessionId(id) === undefined) return table.awaitedMs(id)
+      return (await directory.row(id))?.awaitedMs
+    },
     async hasMoved(id, sink) {
       const here = table.get(id)
       if (here?.sink !== undefined && here.sink !== sink) return true

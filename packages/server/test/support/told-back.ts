@@ -1,0 +1,25 @@
+import { expect } from 'bun:test'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+
+/** So much later than its jitter a client may be back before its peer hears that it is away [PEER1]. In ms. */
+export const lateBackMs = 1_000
+/** By which the clocks of a test and of the service may differ. */
+const clockMs = 20
+
+/** What a client that was closed with 1012 was told. */
+export function jitterOf({ code, reason }: { readonly code: number; readonly reason: string }): number {
+  expect([code, reason]).toEqual([1012, expect.stringMatching(/^restart, jitter_ms=\d+$/)])
+  return Number(reason.split('=')[1])
+}
+
+/**
+ * What a client was told of a peer that had to come back, and did at `backAt`: nothing, or, where that was late, that it was
+ * away, and back. A machine that stands still makes anybody late.
+ */
+export function expectAwayOnlyIfLate(to: ExtendedClient, call: string, jitterMs: number, backAt: number): void {
+  const told = to.pushes.filter(({ event, data }) => event.startsWith('call.peer_') && data.call_uuid === call)
+  for (const { event, data } of told)
+    if (event === 'call.peer_away')
+      expect(Date.parse(data.since) + jitterMs + lateBackMs).toBeLessThanOrEqual(backAt + clockMs)
+  expect(told.map(({ event }) => event)).toEqual(told.flatMap((_, i) => (i % 2 ? 'call.peer_back' : 'call.peer_away')))
+}
