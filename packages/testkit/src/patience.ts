@@ -5,12 +5,41 @@ export function busyness(): number {
   return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 }
 
+/** Between two looks at the clock, in ms. */
+const tickMs = 100
+/** A timer that is late by more says that this process stood still, in ms. */
+const noticedMs = 300
+/** What was measured when this process stood still is compared with its bound soon after, in ms. */
+const rememberedMs = 120_000
+
+/** Answers for how long this process has stood still in the last minutes, in ms. */
+function watchStalls(): () => number {
+  let stalls: readonly { readonly at: number; readonly ms: number }[] = []
+  let last = performance.now()
+  const look = () => {
+    const now = performance.now()
+    const lateMs = now - last - tickMs
+    last = now
+    const remembered = stalls.filter(({ at }) => now - at < rememberedMs)
+    stalls = lateMs > noticedMs ? [...remembered, { at: now, ms: lateMs }] : remembered
+  }
+  setInterval(look, tickMs).unref()
+  return () => {
+    look()
+    return stalls.reduce((sum, { ms }) => sum + ms, 0)
+  }
+}
+
+// From the start of a test's process on: a stall can only be measured from before it.
+const stalledMs = watchStalls()
+
 /**
- * A bound for something that has to be soon, in whole ms: as it is where a core is free, and longer by as many times as more
- * processes want to run than there are cores. Whoever waits for a core waits longer, and that is nobody's fault.
+ * A bound for something that has to be soon, in whole ms. It is as given where a core is free. Where more processes want to
+ * run than there are cores, it is as many times longer: whoever waits for a core waits longer, and that is nobody's fault.
+ * And it is longer by what this process stood still, as it does where the machine does. So ask for it after the wait.
  */
 export function soon(ms: number): number {
-  return Math.ceil(ms * busyness())
+  return Math.ceil(ms * busyness() + stalledMs())
 }
 
 /** Between two looks, in ms: close together at first, and rarer for what takes its time. */

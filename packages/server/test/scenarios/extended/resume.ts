@@ -235,6 +235,8 @@ function registerLate(service: () => Service): void {
     const callUuid = await answeredCall(pair)
     const point = pair.callee.point as ResumePoint
     await pair.callee.die()
+    // The window begins when the service sees the loss, and the peer hears of that.
+    await pair.caller.next('call.peer_away', about(callUuid))
     // Time is what this is about: a resume after the window, and not a moment before.
     await Bun.sleep(400)
     const hello = await pair.callee.connect(point)

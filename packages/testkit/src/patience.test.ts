@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { soon, until } from './patience.ts'
+
+test('where the machine stood still, what has to be soon may take as much longer', () => {
+  Bun.sleepSync(1_000)
+  expect(soon(50)).toBeGreaterThanOrEqual(900)
+})
+
+test('until resolves when it is so, and a failure says what was waited for', async () => {
+  let looks = 0
+  await until('the third look', () => ++looks === 3)
+  expect(looks).toBe(3)
+  await expect(until('the sky falls', () => false, 20)).rejects.toThrow('waited 20 ms until the sky falls')
+})
+
+test('until waits for an answer that comes later', async () => {
+  const later = async () => {
+    await Bun.sleep(5)
+    return true
+  }
+  await until('the answer', later)
+  await expect(until('the answer', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+})
