@@ -14,14 +14,16 @@ import { useStores } from './store-walk.ts'
 
 /** A page of 2,000 calls or a claim that looks at 5,000 rows, with the rows that are joined to it. */
 const mostRead = 12_000
-/** Tables that do not grow with use: they have one row, or one for each key, product, endpoint, node or outage. */
+/** Tables that do not grow with use: they have one row, or one for each key, product, node or outage. */
 const small = [
   ...['product_keys', 'product_key_secrets', 'product_settings', 'schema_migrations'],
-  ...['webhook_endpoints', 'webhook_removals', 'webhook_revision'],
+  ...['webhook_removals', 'webhook_revision'],
   ...['nodes', 'outages', 'readiness', 'deployment'],
 ]
 /** Counts who is connected now. The answer needs every row. */
 const readsAllOf = /count\(\*\)::int AS count FROM online/
+/** A node reads all endpoints when it starts, and after one was removed. */
+const readsEndpoints = /FROM webhook_endpoints w WHERE w\.revision > \$1/
 /** Functions that only nodes of earlier versions call, during an upgrade. */
 const ofEarlierVersions = ['commit_calls', 'commit_changes']
 
@@ -70,7 +72,8 @@ test('each statement finds its rows through an index, and reads few of them, bes
     await walk(some)
     const executed = await executedOn(server, from)
     expect(executed.length).toBeGreaterThan(100)
-    const scans = executed.filter(({ scanned }) => scanned.some((table) => !small.includes(table)))
+    const mayScan = (text: string) => (readsEndpoints.test(text) ? [...small, 'webhook_endpoints'] : small)
+    const scans = executed.filter(({ text, scanned }) => scanned.some((table) => !mayScan(text).includes(table)))
     expect(scans.map(({ text, scanned }) => ({ mode, text, scanned }))).toEqual([])
     const dear = executed.filter(({ text, read }) => read > mostRead && !readsAllOf.test(text))
     expect(dear.map(({ text, read }) => ({ mode, text, read }))).toEqual([])
