@@ -328,6 +328,8 @@ test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing mor
   one.reply(() => 410)
   await commit(created(begun()))
   await until('the endpoint is off', async () => (await endpoints.find(product, id))?.enabled === false)
+  // It is stored a moment before this process goes by it.
+  await until('the service knows it', () => !webhooks.hearsEnds(product))
   await until('one failure is counted', () => failures.length === 1)
   expect(failures).toMatchObject([{ endpoint: { id }, cause: 'status 410', delivery: { type: 'call.ringing' } }])
   await wholeCall()

@@ -216,7 +216,8 @@ export function createWebhookStore(
         id,
       ])
       const row = changed === 0 ? null : await attempt(() => one.get(product, id))
-      return row === null ? undefined : endpointOf(row)
+      // Of two changes at once each answers its own.
+      return row === null ? undefined : { ...endpointOf(row), ...changes }
     },
     async removeEndpoint(product, id) {
       await spreadAll()
