@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { SharedStores } from '../support/stores.ts'
 import { arrive, type Newcomer, SmallService, tokensFor } from './crowd.ts'
 
@@ -36,5 +37,6 @@ test('[MET2] more clients than the descriptors of two workers: nobody waits for 
   // Both workers say it: a connection goes to either of them.
   expect(await small.metric('process_max_fds')).toBe(2 * files)
   expect(await small.metric('ringwire_limited_total{limit="descriptors"}')).toBe(others.length)
+  await until('the log says so', () => small.linesWith('file descriptors run out') >= 2)
   expect(small.linesWith('file descriptors run out')).toBe(2)
 }, 120_000)
