@@ -49,6 +49,22 @@ export async function registerPhone(
 export const typesOf = ({ inbox }: Browser) => inbox.all.map(({ payload }) => payload.type)
 const isCancelled = ({ payload }: { payload: { type: string } }) => payload.type === 'call.wake_cancelled'
 
+async function timelineOf(service: Service, callUuid: string): Promise<readonly Entry[]> {
+  const { body } = await ask(service, 'GET', `calls/${callUuid}/timeline`)
+  return body.entries ?? []
+}
+
+/**
+ * So many sessions of a device left a ping without an answer for 2 s: on a busy machine the test does so, too, and then a
+ * push is right.
+ */
+export async function hadUnsure(service: Service, callUuid: string, device: string, sessions = 1): Promise<void> {
+  const isIt = ({ what, device_id }: Entry) => what === 'unsure' && device_id === device
+  const has = async () => (await timelineOf(service, callUuid)).filter(isIt).length >= sessions
+  // The timeline is written a second later.
+  await until('the timeline says why it was woken', has, 10_000)
+}
+
 /** Devices that fall asleep while a call rings [PUSH2, PING1]. */
 export function registerAsleep(name: string, start: Start): void {
   describe(`asleep, ${name}`, () => {
@@ -64,22 +80,6 @@ export function registerAsleep(name: string, start: Start): void {
       await finish(service)
       await push.stop()
     })
-
-    async function timelineOf(callUuid: string): Promise<readonly Entry[]> {
-      const { body } = await ask(service, 'GET', `calls/${callUuid}/timeline`)
-      return body.entries ?? []
-    }
-
-    /**
-     * So many sessions of a device left a ping without an answer for 2 s: on a busy machine the test does so, too, and then
-     * a push is right.
-     */
-    async function hadUnsure(callUuid: string, device: string, sessions = 1): Promise<void> {
-      const isIt = ({ what, device_id }: Entry) => what === 'unsure' && device_id === device
-      const has = async () => (await timelineOf(callUuid)).filter(isIt).length >= sessions
-      // The timeline is written a second later.
-      await until('the timeline says why it was woken', has, 10_000)
-    }
 
     const connectCaller = () => service.connect({ user_id: someone('caller'), role: 'customer' })
     const register = (userId: string, device?: string) => registerPhone(service, push, userId, device)
@@ -134,7 +134,7 @@ export function registerAsleep(name: string, start: Start): void {
       await callee.next('call.ringing')
       callee.send('call.accept', { call_uuid: callUuid })
       await caller.next('call.accepted')
-      const whats = async () => (await timelineOf(callUuid)).map(({ what }) => what)
+      const whats = async () => (await timelineOf(service, callUuid)).map(({ what }) => what)
       // Each node writes down its own part, a second later.
       const parts = ['rung', 'unsure', 'push']
       await until('it is written down', async () => new Set(await whats()).isSupersetOf(new Set(parts)))
@@ -168,7 +168,7 @@ export function registerAsleep(name: string, start: Start): void {
       await tablet.inbox.next()
       await cancelled(caller, callUuid, tablet)
       // The suspended tab is one.
-      if (typesOf(browser).length > 0) await hadUnsure(callUuid, 'phone', 2)
+      if (typesOf(browser).length > 0) await hadUnsure(service, callUuid, 'phone', 2)
     })
 
     test('[PUSH2] a page that is loaded again within a second is not woken', async () => {
@@ -188,7 +188,7 @@ export function registerAsleep(name: string, start: Start): void {
         await other.inbox.next()
         await cancelled(caller, callUuid, other)
         const pushed = typesOf(phone)
-        const isRight = pushed.length > 0 && (awayMs > 900 || (await isDone(hadUnsure(callUuid, 'phone'))))
+        const isRight = pushed.length > 0 && (awayMs > 900 || (await isDone(hadUnsure(service, callUuid, 'phone'))))
         return { isLate: isRight, pushed }
       }
       let reloaded = await reload()
@@ -213,7 +213,7 @@ export function registerAsleep(name: string, start: Start): void {
       clients[0]!.send('call.reject', { call_uuid: callUuid })
       await tablet.inbox.next(isCancelled)
       expect([phone, tablet].map(typesOf)).toEqual([['call.wake'], ['call.wake', 'call.wake_cancelled']])
-      if (typesOf(desk).length > 0) await hadUnsure(callUuid, 'desk')
+      if (typesOf(desk).length > 0) await hadUnsure(service, callUuid, 'desk')
     })
 
     test('[HOOK2] [PUSH2] call.wake comes again for those that fell asleep since, and for no other', async () => {
