@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { accepted, created, ended, participant, ringing } from '../../test/contracts/calls.ts'
+import { openSink } from '../../test/support/sink.ts'
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from '../call/call.ts'
 import { acceptedData, type Notice, overData, ringingData, type Step } from '../call/effects.ts'
@@ -30,19 +31,9 @@ function setUp(openedAt = 0) {
   const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const callee = participant('callee', 'doctor')
   const told: string[] = []
-  const nothing = async () => {}
   sessions.open(
     { sessionId: 's', participant: callee, deviceId: null, extended: false },
-    {
-      send: (text) => told.push(JSON.parse(text).event),
-      pushed: () => {},
-      writtenSeq: 0,
-      probe: async () => true,
-      close: () => {},
-      retire: nothing,
-      isBusy: false,
-      isClosed: false,
-    },
+    openSink({ send: (text) => told.push(JSON.parse(text).event) }),
     openedAt,
   )
   sessions.ready('s')

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { openSink } from '../../test/support/sink.ts'
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { noneErased } from '../ports/erasures.ts'
-import type { Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newSessionId } from '../session/session-id.ts'
 import { createParticipants } from './participants.ts'
@@ -10,15 +10,8 @@ const ann = { product: 'shop', role: 'customer', userId: 'ann' }
 
 test('[SRV2] nothing is erased while a socket is open somewhere, and then it is to be asked again', async () => {
   const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
-  const sink: Sink = {
-    ...{ writtenSeq: 0, isBusy: false, isClosed: false },
-    send() {},
-    pushed() {},
-    probe: async () => true,
-    // Of a node that hangs: it does not hear that it is to close.
-    close() {},
-    retire: async () => {},
-  }
+  // Of a node that hangs: it does not hear that it is to close.
+  const sink = openSink({ close() {} })
   const sessionId = newSessionId(ann)
   sessions.open({ sessionId, participant: ann, deviceId: null, extended: false }, sink, 0)
   const done: string[] = []

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
+import { openSink } from '../../test/support/sink.ts'
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import type { Participant } from '../call/call.ts'
 import type { Sink } from '../ports/sessions.ts'
@@ -54,21 +55,15 @@ function setUp() {
   })
   const told: boolean[] = []
   const toldCalls: (boolean | undefined)[] = []
-  const sink = (): Sink => ({
-    send(text) {
-      for (const { online, in_call } of JSON.parse(text).data.participants) {
-        told.push(online)
-        toldCalls.push(in_call)
-      }
-    },
-    pushed() {},
-    writtenSeq: 0,
-    probe: async () => true,
-    close() {},
-    retire: async () => {},
-    isBusy: false,
-    isClosed: false,
-  })
+  const sink = () =>
+    openSink({
+      send(text) {
+        for (const { online, in_call } of JSON.parse(text).data.participants) {
+          told.push(online)
+          toldCalls.push(in_call)
+        }
+      },
+    })
   const ben = { product: 'shop', role: 'agent', userId: 'ben' }
   const identityOf = (sessionId: string, participant: Participant, extended: boolean) => ({
     ...{ sessionId, participant, deviceId: null, extended },

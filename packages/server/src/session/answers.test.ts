@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
+import { openSink } from '../../test/support/sink.ts'
 import type { Push } from '../ports/push.ts'
-import type { Sink } from '../ports/sessions.ts'
 import { readSession, writeEntry, writeState } from './copy.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 
@@ -14,18 +14,7 @@ beforeEach(() => {
   heard = []
 })
 
-function sink(): Sink {
-  return {
-    send: (text) => void heard.push(JSON.parse(text).data.name),
-    pushed() {},
-    writtenSeq: 0,
-    probe: async () => true,
-    close() {},
-    retire: async () => {},
-    isBusy: false,
-    isClosed: false,
-  }
-}
+const sink = () => openSink({ send: (text) => void heard.push(JSON.parse(text).data.name) })
 
 function connect(sessionId: string, extended = false): string {
   table.open({ sessionId, participant, deviceId: 'phone', extended }, sink(), 0)

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
+import { openSink } from '../../test/support/sink.ts'
 import type { Push } from '../ports/push.ts'
-import type { Sink } from '../ports/sessions.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 
 const participant = { product: 'shop', role: 'agent', userId: 'ann' }
@@ -16,20 +16,13 @@ beforeEach(() => {
   savedFirst = []
 })
 
-function sink(): Sink {
-  return {
+const sink = () =>
+  openSink({
     send: (text) => void handed.push(JSON.parse(text).n),
     pushed(_seq, _rings, isEvent) {
       if (isEvent) savedFirst.push(handed.at(-1) ?? '')
     },
-    writtenSeq: 0,
-    probe: async () => true,
-    close() {},
-    retire: async () => {},
-    isBusy: false,
-    isClosed: false,
-  }
-}
+  })
 
 function connect(sessionId: string, extended = true): string {
   table.open({ sessionId, participant, deviceId: 'phone', extended }, sink(), 0)
