@@ -289,17 +289,16 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     change({ ...capture.state(), name: 'closed', receiving, quality: 'unknown' })
   }
 
-  /** What the application asks for: its failure is a MediaError. */
-  async function ask(what: string, work: () => Promise<void>): Promise<void> {
+  async function whileOpen(work: () => Promise<void>): Promise<void> {
     assertOpen(!shown.isClosed())
-    await work().catch((error: unknown) => {
-      throw mediaError(error, what)
-    })
+    await work()
   }
 
-  /** Nobody has to look at it, as with the promises of a call. */
+  /** What the application asks for: its failure is a MediaError, which nobody has to look at, as with the promises of a call. */
   function asked(what: string, work: () => Promise<void>): Promise<void> {
-    const promise = ask(what, work)
+    const promise = whileOpen(work).catch((error: unknown) => {
+      throw mediaError(error, what)
+    })
     promise.catch(() => undefined)
     return promise
   }

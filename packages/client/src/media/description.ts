@@ -17,7 +17,7 @@ export function fingerprintOf(sdp: string): string {
 
 /** The ICE credentials' names: a candidate belongs to the description that has its own (RFC 8839 section 5.4). */
 export function ufragsOf(sdp: string): readonly string[] {
-  return [...new Set(lines(sdp, 'a=ice-ufrag:'))]
+  return lines(sdp, 'a=ice-ufrag:')
 }
 
 /** Session id and version: together they name one offer (RFC 8829 section 5.2.1). */

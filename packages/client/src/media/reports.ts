@@ -38,25 +38,31 @@ export function createReports({ send, now }: ReportsOptions) {
   }
 }
 
+const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
+
 function summed(seen: readonly MediaStats[]): CallStats {
-  const ms = seen.reduce((sum, { intervalMs }) => sum + intervalMs, 0)
+  const ms = total(seen.map(({ intervalMs }) => intervalMs))
   const last = seen.at(-1)
   const flows = seen.flatMap(({ inbound, outbound }) => [inbound.audio, inbound.video, outbound.audio, outbound.video])
-  const bits = seen.reduce(
-    (sum, { inbound, intervalMs }) =>
-      sum + ((inbound.audio.bitsPerSecond + inbound.video.bitsPerSecond) * intervalMs) / 1000,
-    0,
+  const bits = seen.map(
+    ({ inbound, intervalMs }) => (inbound.audio.bitsPerSecond + inbound.video.bitsPerSecond) * intervalMs,
   )
   const dropped = seen.flatMap(({ framesDropped }) => framesDropped ?? [])
   const pair = last?.candidateTypes
   const isKnown = pair !== undefined && [pair.local, pair.remote].every((type) => candidateTypes.includes(type))
   const codec = last?.codec
   return {
-    ...rounded('rtt_ms', mean(seen.flatMap(({ roundTripMs }) => roundTripMs ?? []))),
-    ...rounded('jitter_ms', mean(seen.flatMap(({ jitterMs }) => jitterMs ?? []))),
+    ...meanOf(
+      'rtt_ms',
+      seen.flatMap(({ roundTripMs }) => roundTripMs ?? []),
+    ),
+    ...meanOf(
+      'jitter_ms',
+      seen.flatMap(({ jitterMs }) => jitterMs ?? []),
+    ),
     ...lossOf(flows),
-    ...(ms > 0 && { bitrate: Math.round((bits * 1000) / ms) }),
-    ...(dropped.length > 0 && { frames_dropped: dropped.reduce((sum, count) => sum + count, 0) }),
+    ...(ms > 0 && { bitrate: Math.round(total(bits) / ms) }),
+    ...(dropped.length > 0 && { frames_dropped: total(dropped) }),
     ...(isKnown && { candidate_pair: pair }),
     ...(codec !== undefined && /^[A-Za-z0-9./_-]{1,32}$/.test(codec) && { codec }),
   }
@@ -64,17 +70,13 @@ function summed(seen: readonly MediaStats[]): CallStats {
 
 /** Of the packets that are known to have arrived or not; a flow that lost more weighs by its packets. */
 function lossOf(flows: readonly MediaStats['inbound']['audio'][]): { loss?: number } {
-  const known = flows.filter(({ loss, packets }) => loss !== undefined && packets > 0)
-  const packets = known.reduce((sum, flow) => sum + flow.packets, 0)
+  const known = flows.filter(({ loss }) => loss !== undefined)
+  const packets = total(known.map((flow) => flow.packets))
   if (packets === 0) return {}
-  const lost = known.reduce((sum, flow) => sum + (flow.loss ?? 0) * flow.packets, 0)
+  const lost = total(known.map((flow) => (flow.loss ?? 0) * flow.packets))
   return { loss: Math.round((lost / packets) * 10_000) / 10_000 }
 }
 
-function mean(values: readonly number[]): number | undefined {
-  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length
-}
-
-function rounded(name: 'rtt_ms' | 'jitter_ms', value: number | undefined): Partial<CallStats> {
-  return value === undefined ? {} : { [name]: Math.min(60_000, Math.round(value)) }
+function meanOf(name: 'rtt_ms' | 'jitter_ms', values: readonly number[]): Partial<CallStats> {
+  return values.length === 0 ? {} : { [name]: Math.min(60_000, Math.round(total(values) / values.length)) }
 }

@@ -37,20 +37,18 @@ function codecOf(stats: Stats | undefined): string | undefined {
   return typeof stats?.mimeType === 'string' ? stats.mimeType : undefined
 }
 
-function add(to: Counters, packets: unknown, bytes: unknown): void {
+function add(to: Counters, packets: unknown, bytes: unknown, lost?: unknown): void {
   to.packets += number(packets)
   to.bytes += number(bytes)
-}
-
-function addLost(to: Counters, lost: unknown): void {
   if (typeof lost === 'number') to.lost = (to.lost ?? 0) + lost
 }
 
-function pairOf(stats: Stats[], byId: (id: unknown) => Stats | undefined): Stats | undefined {
+function pairOf(all: ReadonlyMap<unknown, Stats>): Stats | undefined {
+  const stats = [...all.values()]
   const transport = stats.find(({ type, selectedCandidatePairId }) => type === 'transport' && selectedCandidatePairId)
   // Firefox has no transport statistics and marks the pair itself.
   return (
-    byId(transport?.selectedCandidatePairId) ??
+    all.get(transport?.selectedCandidatePairId) ??
     stats.find(({ type, selected }) => type === 'candidate-pair' && selected)
   )
 }
@@ -58,7 +56,6 @@ function pairOf(stats: Stats[], byId: (id: unknown) => Stats | undefined): Stats
 /** What matters of one RTCStatsReport (webrtc-stats). */
 export function readSample(report: Iterable<[string, unknown]>): Sample {
   const all = new Map<unknown, Stats>([...report].map(([id, stats]) => [id, stats as Stats]))
-  const stats = [...all.values()]
   const inbound = { audio: none(), video: none() }
   const outbound = { audio: none(), video: none() }
   let at = 0
@@ -67,13 +64,12 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
   let jitterMs: number | undefined
   let framesDropped: number | undefined
   let codec: string | undefined
-  for (const entry of stats) {
+  for (const entry of all.values()) {
     // Also where no stream is counted. What the peer reports has its own time.
     if (!entry.type.startsWith('remote-')) at = Math.max(at, entry.timestamp)
     const kind = entry.kind === 'video' ? 'video' : 'audio'
     if (entry.type === 'inbound-rtp') {
-      add(inbound[kind], entry.packetsReceived, entry.bytesReceived)
-      addLost(inbound[kind], entry.packetsLost)
+      add(inbound[kind], entry.packetsReceived, entry.bytesReceived, entry.packetsLost)
       jitterMs = greatest(jitterMs, entry.jitter, 1000)
       framesDropped = greatest(framesDropped, entry.framesDropped)
       if (kind === 'audio' || codec === undefined) codec = codecOf(all.get(entry.codecId)) ?? codec
@@ -84,16 +80,14 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
       }
     } else if (entry.type === 'outbound-rtp') {
       add(outbound[kind], entry.packetsSent, entry.bytesSent)
-    } else if (entry.type === 'remote-inbound-rtp') addLost(outbound[kind], entry.packetsLost)
+    } else if (entry.type === 'remote-inbound-rtp') add(outbound[kind], 0, 0, entry.packetsLost)
   }
-  const pair = pairOf(stats, (id) => all.get(id))
-  const ends = [all.get(pair?.localCandidateId), all.get(pair?.remoteCandidateId)]
-  const relayed = ends.some((end) => end?.candidateType === 'relay')
-  const roundTrip = optional(pair?.currentRoundTripTime)
-  const roundTripMs = roundTrip === undefined ? undefined : Math.round(roundTrip * 1000)
-  const [local, remote] = ends.map((end) => end?.candidateType)
+  const pair = pairOf(all)
+  const types = [pair?.localCandidateId, pair?.remoteCandidateId].map((id) => all.get(id)?.candidateType)
+  const [local, remote] = types
   const candidateTypes = typeof local === 'string' && typeof remote === 'string' ? { local, remote } : undefined
-  const path = pair && (relayed ? 'relay' : 'direct')
+  const path = pair && (types.includes('relay') ? 'relay' : 'direct')
+  const roundTripMs = greatest(undefined, pair?.currentRoundTripTime, 1000)
   return {
     ...{ at, inbound, outbound, roundTripMs, path, audioLevel, picture },
     ...{ jitterMs, framesDropped, candidateTypes, codec },
