@@ -93,13 +93,12 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   }
 
   function rtcConfiguration(): RTCConfiguration {
-    const of = [...(options.iceServers ?? client?.iceServers ?? []), ...(configuration.iceServers ?? [])]
-    const iceServers = of.map((server) => ({ ...server }))
+    const iceServers = [...(options.iceServers ?? client?.iceServers ?? []), ...(configuration.iceServers ?? [])]
     // One transport carries everything. Its candidates are gathered while the peer is still asked; not of a connection that
     // replaces another, for where that is milliseconds old Chromium may gather from the pool for ever and find nothing.
     const policy = client?.iceTransportPolicy
-    const given = { iceCandidatePoolSize: opened > 1 ? 0 : 1, ...configuration, iceServers }
-    return policy === undefined ? given : { ...given, iceTransportPolicy: policy }
+    const iceCandidatePoolSize = opened > 1 ? 0 : 1
+    return { iceCandidatePoolSize, ...configuration, iceServers, ...(policy && { iceTransportPolicy: policy }) }
   }
 
   const senders = createSenders({

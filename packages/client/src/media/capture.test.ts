@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, jest, test } from 'bun:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type CaptureOptions, createCapture } from './capture.ts'
 import type { MediaEnvironment, MediaErrorCode, MediaKind } from './types.ts'
@@ -177,6 +177,47 @@ test('no device stays open for a process that never answers', async () => {
   expect(cameras.map(({ readyState }) => readyState)).toEqual(['ended', 'ended', 'live'])
   it.capture.close()
   expect(cameras[2]?.readyState).toBe('ended')
+})
+
+test('a process that never answers: another device, or none, ends its turn at once', async () => {
+  const it = machine({ process: () => new Promise(() => {}) })
+  const opened = it.capture.open({ video: true })
+  it.attempts[0]!.opens('video')
+  await turn()
+  expect(it.capture.state().slots.video).toEqual({ name: 'opening' })
+  const second = it.capture.switchDevice('video', 'second')
+  await opened
+  it.attempts[1]!.opens('video')
+  await turn()
+  const off = it.capture.setMuted('video', true)
+  expect(it.capture.state().slots.video).toEqual({ name: 'empty' })
+  await Promise.all([second, off])
+})
+
+test('a process that never answers is given up after 15 s, and what it makes later is stopped', async () => {
+  const late = Promise.withResolvers<MediaStreamTrack>()
+  const it = machine({ process: () => late.promise })
+  jest.useFakeTimers()
+  try {
+    const opened = it.capture.open({ audio: true }).catch(({ code }) => code)
+    const [microphone] = it.attempts[0]!.opens('audio') as [FakeTrack]
+    while (jest.getTimerCount() === 0) await Promise.resolve()
+    jest.advanceTimersByTime(14_999)
+    expect(it.capture.state().slots.audio).toEqual({ name: 'opening' })
+    jest.advanceTimersByTime(1)
+    expect(await opened).toBe('PROCESS_TIMEOUT')
+    expect(it.capture.state().slots.audio).toEqual({ name: 'lost', code: 'PROCESS_TIMEOUT' })
+    expect([it.sent.audio, microphone.readyState]).toEqual([null, 'ended'])
+    // It is asked for again as any other that is lost.
+    void it.capture.retry().catch(() => {})
+    expect(it.attempts).toHaveLength(2)
+  } finally {
+    jest.useRealTimers()
+  }
+  const made = track('audio')
+  late.resolve(made as never)
+  await turn()
+  expect(made.readyState).toBe('ended')
 })
 
 test('a device that ends while it is processed is replaced', async () => {

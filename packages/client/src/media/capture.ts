@@ -24,6 +24,9 @@ export interface CaptureOptions {
   process: CallMediaOptions['process']
 }
 
+/** So long, in ms, `process` may take: it may have to load a model first. */
+const processMs = 15_000
+
 function pick(wish: MediaStreamConstraints, of: readonly MediaKind[]): MediaStreamConstraints {
   return Object.fromEntries(of.map((kind) => [kind, wish[kind]]))
 }
@@ -44,8 +47,8 @@ export function createCapture({ environment, changed, updated, failed, ...option
   /** The newest wish of the slot; the answer says whether it still is. */
   function begin(slot: Slot): () => boolean {
     const turn = ++slot.turn
-    slot.pending?.stop()
-    slot.opening = slot.pending = undefined
+    slot.abandon?.()
+    slot.opening = slot.abandon = undefined
     return () => slot.turn === turn && !closed
   }
 
@@ -65,13 +68,47 @@ export function createCapture({ environment, changed, updated, failed, ...option
   }
 
   /** Where it fails nothing is sent: a picture without the blur that was asked for is worse than none. */
-  async function processed(source: MediaStreamTrack): Promise<MediaStreamTrack> {
+  async function processed(slot: Slot, source: MediaStreamTrack): Promise<MediaStreamTrack> {
+    let isOver = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const work = async () => {
+      const track = (await options.process?.(source)) ?? source
+      if (isOver) track.stop()
+      return track
+    }
+    const limit = new Promise<never>((_, reject) => {
+      slot.abandon = () => {
+        isOver = true
+        source.stop()
+        reject(new MediaError('PROCESS_TIMEOUT', 'process'))
+      }
+      timer = setTimeout(slot.abandon, processMs)
+    })
     try {
-      return (await options.process?.(source)) ?? source
+      return await Promise.race([work(), limit])
     } catch (error) {
       source.stop()
-      throw new MediaError('FAILED', 'process failed', error)
+      throw error instanceof MediaError ? error : new MediaError('FAILED', 'process failed', error)
+    } finally {
+      clearTimeout(timer)
     }
+  }
+
+  /** The device is sent from now on, in place of the one before it; `ended` hears when it is gone by itself. */
+  async function install(slot: Slot, device: Device, ended: () => Promise<void>): Promise<void> {
+    const { source, sent, own, wish } = device
+    const before = slot.device
+    // The text of a screen shall stay readable when the bandwidth is small.
+    if (own) hint(sent, slot === slots.screen ? 'detail' : 'motion')
+    Object.assign(slot, { device, wish, code: undefined, opening: undefined, abandon: undefined })
+    const lost = async () => {
+      if (slot.device === device) await ended()
+    }
+    source.addEventListener('ended', () => void lost())
+    await apply(source.kind as MediaKind)
+    if (before?.source !== source) release(before)
+    // No event tells of one that ended before.
+    if (source.readyState === 'ended') await lost()
   }
 
   async function use(kind: MediaKind, source: MediaStreamTrack, isCurrent: () => boolean, wish?: Constraints) {
@@ -80,22 +117,11 @@ export function createCapture({ environment, changed, updated, failed, ...option
     let sent = source
     if (own && isCurrent()) {
       source.enabled = !muted[kind]
-      slot.pending = source
-      sent = await processed(source)
+      sent = await processed(slot, source)
     }
     const device: Device = { source, sent, own, wish }
-    if (!isCurrent()) return release(device)
-    const before = slot.device
-    if (own) hint(sent, 'motion')
-    Object.assign(slot, { device, wish, code: undefined, opening: undefined, pending: undefined })
-    const lost = async () => {
-      if (slot.device === device) await ended(kind, device)
-    }
-    source.addEventListener('ended', () => void lost())
-    await apply(kind)
-    if (before?.source !== source) release(before)
-    // No event tells of one that ended before.
-    if (source.readyState === 'ended') await lost()
+    if (isCurrent()) await install(slot, device, () => ended(kind, device))
+    else release(device)
   }
 
   /** A phone opens one camera at a time: the old one makes way, and comes back if that does not help. */
@@ -259,12 +285,9 @@ export function createCapture({ environment, changed, updated, failed, ...option
     const asked = own ? pickScreen(wish) : Promise.resolve(wish)
     screen.opening = asked
     updated()
-    const settled = () => {
+    const source = await asked.catch((error) => {
       if (isCurrent()) screen.opening = undefined
       updated()
-    }
-    const source = await asked.catch((error) => {
-      settled()
       throw error
     })
     const device: Device = { source, sent: source, own, wish: undefined }
@@ -274,18 +297,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
       assertOpen(!closed)
       return
     }
-    const before = screen.device
-    screen.device = device
-    settled()
-    // Text shall stay readable when the bandwidth is small.
-    if (own) hint(source, 'detail')
-    const lost = async () => {
-      if (screen.device === device) await stopScreen()
-    }
-    source.addEventListener('ended', () => void lost())
-    await apply('video')
-    if (before?.source !== source) release(before)
-    if (source.readyState === 'ended') await lost()
+    await install(screen, device, stopScreen)
   }
 
   const errors = () => Object.fromEntries(kinds.map((kind) => [kind, slots[kind].code]).filter(([, code]) => code))

@@ -98,7 +98,7 @@ export function createPlaybacks(stream: MediaStream, options: { failed(error: un
       await Promise.all([...all.values()].map(({ playback }) => playback.resume()))
     },
     close(): void {
-      for (const { playback } of [...all.values()]) playback.detach()
+      for (const { playback } of all.values()) playback.detach()
     },
   }
 }

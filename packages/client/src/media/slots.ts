@@ -21,8 +21,8 @@ export interface Slot {
   turn: number
   /** While the newest turn is on its way. */
   opening?: Promise<unknown> | undefined
-  /** A device of ours that is open and not used yet: `process` works on it, and may never answer. */
-  pending?: MediaStreamTrack | undefined
+  /** Gives up a device of ours that is open and not used yet: `process` works on it, and may never answer. */
+  abandon?: (() => void) | undefined
   /** Why there is none. */
   code?: MediaErrorCode | undefined
   /** What to open again: after a failure, or when the camera is switched on. */

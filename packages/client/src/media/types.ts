@@ -14,6 +14,8 @@ export const mediaErrorCodes = {
   NOT_SUPPORTED: 'NOT_SUPPORTED',
   /** The device ended and no other of its kind could be opened. */
   DEVICE_LOST: 'DEVICE_LOST',
+  /** `process` gave no track within 15 s. */
+  PROCESS_TIMEOUT: 'PROCESS_TIMEOUT',
   /** The call has its media part already, made with other options: one call has one. */
   ALREADY_EXISTS: 'ALREADY_EXISTS',
   /** A description could not be made or taken; media starts anew by itself. */
@@ -144,7 +146,7 @@ export interface CallMediaOptions {
   readonly iceServers?: readonly RTCIceServer[]
   /**
    * What is sent instead of the track of a microphone or camera that was opened here: with a blurred background, without
-   * noise. Both are stopped here. Where it fails, the kind is not sent (`FAILED`).
+   * noise. Both are stopped here. Where it fails, or takes longer than 15 s, the kind is not sent (`FAILED`, `PROCESS_TIMEOUT`).
    */
   readonly process?: (track: MediaStreamTrack) => MediaStreamTrack | Promise<MediaStreamTrack>
   /**
