@@ -45,12 +45,15 @@ export interface Actor {
 
 /** What can be asked of one call. The first six come from clients, the others from the service itself. */
 export type CallCommand =
-  | { readonly type: 'accept' | 'connected'; readonly actor: Actor }
+  | { readonly type: 'accept' | 'connected'; readonly actor: Actor; readonly isGone?: boolean }
   /** `rung`: the callee's sessions that are live now; a busy reject waits for all of them. */
   | { readonly type: 'reject'; readonly actor: Actor; readonly reason: string | null; readonly rung: readonly string[] }
   | { readonly type: 'cancel' | 'end'; readonly actor: Actor; readonly reason: string | null }
-  /** A `webrtc.*` message that the fast path could not place: it may take or settle a place [PLACE2]. */
-  | { readonly type: 'relay'; readonly actor: Actor }
+  /**
+   * A `webrtc.*` message that the fast path could not place: it may take or settle a place [PLACE2]. `isGone`: its author's
+   * socket was closed after it was sent.
+   */
+  | { readonly type: 'relay'; readonly actor: Actor; readonly isGone?: boolean }
   /** A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. */
   | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
   /**
@@ -203,12 +206,14 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
   if (side === 'caller' && (command.type === 'accept' || command.type === 'reject'))
     return refuse('CALL_NOT_PARTICIPANT')
   if (side === 'callee' && command.type === 'cancel') return refuse('CALL_NOT_PARTICIPANT')
-  if (!maySpeak(place, actor, now)) {
+  const isEntering = command.type === 'accept' || command.type === 'relay' || command.type === 'connected'
+  // It would lose a place that it takes at once: for its device what it sent passes all the same.
+  const isGone = isEntering && command.isGone === true
+  if (!maySpeak(place, actor, now) || (isGone && place.deviceId !== actor.deviceId)) {
     const wait = place.state === 'vacant' ? { retry_after_ms: place.since + ownDeviceMs - now } : {}
     return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT', wait)
   }
-  const seated = withPlace(call, side, placeFor(actor, true))
-  const isEntering = command.type === 'accept' || command.type === 'relay' || command.type === 'connected'
+  const seated = isGone ? call : withPlace(call, side, placeFor(actor, true))
   if (isEntering && place.sessionId !== actor.sessionId && beganTooLate(call, actor)) {
     return refuse('AUTH_TOKEN_INVALID')
   }
@@ -216,10 +221,10 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
   switch (command.type) {
     case 'accept':
     case 'relay':
-      return seat(call, side, place, actor, now)
+      return isGone ? unchanged(call) : seat(call, side, place, actor, now)
     case 'connected':
       if (seated.status === 'ringing') return refuse('CALL_INVALID_STATE', { status: seated.status })
-      if (seated.status === 'connected') return seat(call, side, place, actor, now)
+      if (seated.status === 'connected') return isGone ? unchanged(call) : seat(call, side, place, actor, now)
       return changed(
         { ...seated, version: call.version + 1, status: 'connected', connectedAt: now },
         { type: 'connected', at: now, by: byOf(actor), notices: [connectedNotice(call, side, actor)] },

@@ -47,6 +47,27 @@ test('[PLACE3] a held place is never taken, and who is without it ends nothing',
   expect(ask(answeredCall(), verb('arrive', actorOf(alice, 'a-9', 'phone'))).steps).toEqual([])
 })
 
+test('[PLACE2] what a client sent before its socket closed takes effect for its device, and takes no place', () => {
+  const gone = (type: 'accept' | 'connected' | 'relay', actor: Actor): CallCommand => ({ type, actor, isGone: true })
+  const newTab = actorOf(bob, 'b-3', bobOne.deviceId ?? '')
+  for (const calleePlace of [leftBy(bobOne, now), heldBy(newTab, false)]) {
+    const call = answeredCall({ calleePlace })
+    for (const type of ['relay', 'accept'] as const)
+      expect(ask(call, gone(type, bobOne))).toEqual({ ok: true, call, steps: [] })
+    const connected = ask(call, gone('connected', bobOne))
+    expect(connected.ok && connected.call).toMatchObject({ status: 'connected', calleePlace })
+    const again = answeredCall({ status: 'connected', calleePlace })
+    expect(ask(again, gone('connected', bobOne))).toEqual({ ok: true, call: again, steps: [] })
+  }
+  // Its place is another session's that has spoken, or another device's.
+  expect(refusal(ask(answeredCall({ calleePlace: heldBy(newTab) }), gone('relay', bobOne)))).toBe(
+    'CALL_NOT_PARTICIPANT',
+  )
+  const left = answeredCall({ calleePlace: leftBy(bobMobile, now - 5_000) })
+  expect(refusal(ask(left, gone('relay', bobOne)))).toBe('CALL_NOT_PARTICIPANT')
+  expect(refusal(ask(left, gone('accept', bobOne)))).toBe('CALL_ALREADY_ANSWERED')
+})
+
 test('[PLACE2] who names the call takes a vacant place: its device at once, another one when it is vacant for 5 s', () => {
   const secondTab = actorOf(alice, 'a-3', 'phone')
   for (const [actor, left] of [

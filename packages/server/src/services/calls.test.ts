@@ -64,6 +64,46 @@ describe('a holder that goes while another session asks for its place', () => {
   })
 })
 
+describe('[PLACE2] what a client sent before its socket closed, and is done after that', () => {
+  const openDomain = openDomains()
+
+  async function setUpGone() {
+    const domain = await openDomain()
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const callee = await connectPeer(domain, somebody())
+    const call = await answered(domain, caller, callee)
+    await domain.sessions.detach(caller.id, caller.socket, true, Date.now())
+    await domain.calls.run(call, { type: 'lose', sessionId: caller.id, node: caller.actor.node })
+    const stored = async () => (await domain.store.load(call)) as Call
+    async function sendAll(): Promise<void> {
+      for (let n = 0; n < 5; n++) {
+        const data = { call_uuid: call.callUuid, candidate: `candidate:${n}` }
+        expect(await domain.relay.relay(caller.actor, 'webrtc.ice_candidate', data, undefined)).toBe('accepted')
+      }
+    }
+    const heard = () => eventsOf(callee).filter((event) => event === 'webrtc.ice_candidate').length
+    return { domain, caller, call, stored, sendAll, heard }
+  }
+
+  test('reaches the peer, and its place stays as it was left', async () => {
+    const { stored, sendAll, heard } = await setUpGone()
+    const before = await stored()
+    await sendAll()
+    expect(heard()).toBe(5)
+    expect(await stored()).toEqual(before)
+    expect(before.callerPlace.state).toBe('vacant')
+  })
+
+  test('reaches the peer, and takes no place from a session in which its device has come back', async () => {
+    const { domain, caller, call, stored, sendAll, heard } = await setUpGone()
+    const back = await connectPeer(domain, caller.actor.participant)
+    await domain.calls.run(call, { type: 'arrive', actor: back.actor })
+    await sendAll()
+    expect(heard()).toBe(5)
+    expect((await stored()).callerPlace).toMatchObject({ state: 'held', sessionId: back.id })
+  })
+})
+
 describe('[STAT1] the end of an answered call, of which its caller has reported', () => {
   const openDomain = openDomains()
   const reported = { caller: { reports: 1, rtt_ms: { min: 40, avg: 40, max: 40 } }, callee: null }

@@ -48,12 +48,16 @@ export function createCalls(options: CallsOptions): Calls {
   async function ask(
     session: ClientSession,
     callUuid: string,
-    command: CallCommand,
+    asked: CallCommand,
     waiter: Waiter | undefined,
   ): Promise<Outcome<Call>> {
     const ref = refOf(session, callUuid)
+    // What its client sent before it left is done now.
+    const isGone = sessions.heldHere(session.sessionId) === undefined
+    const command = isGone && isEntry(asked) ? { ...asked, isGone } : asked
     let decision = await run(ref, command)
-    if (!decision.ok && (await holderDied(session, ref, decision, waiter))) decision = await run(ref, command)
+    if (!decision.ok && !isGone && (await holderDied(session, ref, decision, waiter)))
+      decision = await run(ref, command)
     // What an answer is about may just be on its way to whoever gets the answer: the news comes first.
     if (decision.steps.length === 0) await tellAbout(session, ref, decision, command.type !== 'accept')
     if (!decision.ok) return { ok: false, error: errorOf(decision) }
@@ -160,6 +164,13 @@ export function createCalls(options: CallsOptions): Calls {
       return ask(session, callUuid, command, waiter)
     },
   }
+}
+
+type Entry = Extract<CallCommand, { readonly isGone?: boolean }>
+
+/** Whether its author takes a place by it. */
+function isEntry(command: CallCommand): command is Entry {
+  return command.type === 'accept' || command.type === 'connected' || command.type === 'relay'
 }
 
 function refOf({ participant }: Pick<ClientSession, 'participant'>, named: string): CallRef {
