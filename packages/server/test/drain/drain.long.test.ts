@@ -12,6 +12,7 @@ import { about, answeredCall, connectExtended, type ExtendedPair } from '../supp
 import { startRedis } from '../support/redis.ts'
 import { inviteOf, request } from '../support/sessions.ts'
 import { SharedStores } from '../support/stores.ts'
+import { expectAwayOnlyIfLate } from '../support/told-back.ts'
 
 /** One of two nodes stops: its clients go to the other one, one by one. */
 const drainMs = 5_000
@@ -101,7 +102,7 @@ async function closeOf(client: { readonly closed: Promise<{ code: number; reason
 
 describe('a node that stops while another one serves', () => {
   test(
-    '[CLOSE] [RES1] every session is recovered on the other node, nothing is lost, calls and relays go on',
+    '[CLOSE] [RES1] [PEER1] every session is recovered on the other node, nothing is lost, calls and relays go on',
     () =>
       withNodes(async ({ one, two }) => {
         const calls = await Promise.all([
@@ -139,6 +140,9 @@ describe('a node that stops while another one serves', () => {
         expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(spreadMs / 2)
 
         await Promise.all([...leaving, ...idle].map((client) => client.settle()))
+        const backAt = Date.now()
+        for (const { caller, callee, callUuid } of calls)
+          for (const client of [caller, callee]) expectAwayOnlyIfLate(client, callUuid, 100, backAt)
         goesOn = false
         const sent = await Promise.all(relays)
         expect(Math.min(...sent)).toBeGreaterThan(20)
