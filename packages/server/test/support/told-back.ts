@@ -3,8 +3,8 @@ import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 
 /** So much later than its jitter a client may be back before its peer hears that it is away [PEER1]. In ms. */
 export const lateBackMs = 1_000
-/** By which the clocks of a test and of the service may differ. */
-const clockMs = 20
+/** By which the clocks of a test and of a node may differ: a node goes by its database. In ms. */
+export const clockMs = 200
 
 /** What a client that was closed with 1012 was told. */
 export function jitterOf({ code, reason }: { readonly code: number; readonly reason: string }): number {
