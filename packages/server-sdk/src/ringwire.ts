@@ -47,7 +47,7 @@ export interface Ringwire {
     /** One page, newest first. */
     list(filter?: CallFilter): Promise<CallPage>
     /** Every call, page after page, newest first. */
-    all(filter?: Omit<CallFilter, 'cursor'>): AsyncIterableIterator<Call>
+    all(filter?: Omit<CallFilter, 'cursor' | 'refused'>): AsyncIterableIterator<Call>
     /** Undefined where the product has no such call. */
     get(callUuid: string): Promise<Call | undefined>
     /** What happened to it, and why a phone did not ring; undefined where nothing is known of it. */
@@ -157,7 +157,11 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
     token: (request) =>
       send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
     calls: {
-      list: (filter = {}) => page('calls', { ...filter }),
+      async list({ refused: withRefused = false, ...filter } = {}) {
+        const query = { ...filter, ...(withRefused && { refused: 1 }) }
+        const { data, refused, next_cursor } = await server<CallPage>('GET', 'calls', query)
+        return { data, ...(refused !== undefined && { refused }), next_cursor }
+      },
       all: (filter = {}) => all('calls', { ...filter }),
       get: (callUuid) => found(server<{ call: Call }>('GET', callPath(callUuid)).then(({ call }) => call)),
       timeline: (callUuid) =>

@@ -75,8 +75,16 @@ export interface Timeline {
   summary: string
 }
 
+/** An invite that was refused before there was a call; `entry.detail.code` says why. */
+export interface RefusedInvite {
+  call_uuid: string
+  entry: TimelineEntry
+}
+
 export interface CallPage {
   data: Call[]
+  /** Only if the filter says so: the participant's invites that were refused, the latest first. */
+  refused?: RefusedInvite[]
   /** Give it as `cursor` for the next page; null on the last one. */
   next_cursor: string | null
 }
@@ -88,6 +96,11 @@ export interface CallFilter {
   role?: string
   /** Calls that started then or later. */
   since?: string | Date
+  /**
+   * Lists the participant's refused invites, too. Needs `user_id` and `role`, and excludes `status`. `limit` and the cursor
+   * then count both together.
+   */
+  refused?: boolean
   /** 1 to 100 calls a page; 30 where it is not given. */
   limit?: number
   cursor?: string
@@ -138,7 +151,7 @@ export interface ParticipantExport {
   /** Newest first; of each timeline the entries of the participant. */
   calls: { call: Call; entries: TimelineEntry[] }[]
   /** Invites that were refused before there was a call. */
-  refused: { call_uuid: string; entry: TimelineEntry }[]
+  refused: RefusedInvite[]
 }
 
 /** What an endpoint may hear of. Of participants it hears only where it names that. */

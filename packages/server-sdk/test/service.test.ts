@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type {
+  CallPage,
   CallView,
   DeliveryPage,
   ParticipantErased,
@@ -17,7 +18,7 @@ import type {
 } from '@ringwire/protocol/backend'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import type { WebhookBody, WebhookEventType } from '@ringwire/protocol/webhook-events'
-import { acceptedCall, connectPair, someone } from '@ringwire/testkit/flows'
+import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import {
@@ -57,6 +58,7 @@ const isSame: [
   Same<Call, CallView>,
   Same<ParticipantState, Omit<ParticipantView, 'success'>>,
   Same<Timeline, TimelineView>,
+  Same<sdk.CallPage, Omit<CallPage, 'success'>>,
   Same<sdk.ParticipantErased, Omit<ParticipantErased, 'success'>>,
   Same<sdk.ParticipantExport, Omit<ParticipantExport, 'success'>>,
   Same<sdk.WebhookRequest, WebhookRequest>,
@@ -66,7 +68,7 @@ const isSame: [
   Same<sdk.WebhookRotated, WebhookRotated>,
   Same<sdk.DeliveryPage, Omit<DeliveryPage, 'success'>>,
   Same<KnownEvent['type'], WebhookEventType>,
-] = [true, true, true, true, true, true, true, true, true, true, true, true]
+] = [true, true, true, true, true, true, true, true, true, true, true, true, true]
 type DataOf<Event, T> = Event extends { type: T; data: infer Data } ? Data : never
 const isSameData: {
   [T in WebhookEventType]: Same<DataOf<KnownEvent, T>, DataOf<WebhookBody, T> & Record<string, unknown>>
@@ -128,6 +130,35 @@ test('[SRV2] calls: one, a page, all of them, and their end', async () => {
   for await (const { call_uuid } of ringwire.calls.all({ ...who, limit: 2, status: 'ended' })) all.push(call_uuid)
   expect(all).toEqual(uuids)
   expect(await ringwire.calls.get(crypto.randomUUID())).toBeUndefined()
+})
+
+/** A refused invite is written beside the call, within seconds. */
+async function refusedOf(who: { user_id: string; role: string }): Promise<sdk.CallPage> {
+  let page = await ringwire.calls.list({ ...who, refused: true })
+  await until('the refused invite', async () => {
+    page = await ringwire.calls.list({ ...who, refused: true })
+    return page.refused?.length === 1
+  })
+  return page
+}
+
+test('[TRACE1] the calls of a participant, with the invites of it that were refused', async () => {
+  const { caller, callerId, calleeId } = await connectPair(service)
+  const refused = crypto.randomUUID()
+  caller.send('call.invite', { call_uuid: refused, callee_user_id: 'x', callee_role: 'boss' })
+  await caller.next('call.error')
+  const callUuid = await invite(caller, calleeId)
+  const who = { user_id: callerId, role: 'customer' }
+  const page = await refusedOf(who)
+  expect(page.data.map(({ call_uuid }) => call_uuid)).toEqual([callUuid])
+  expect(page.refused).toMatchObject([
+    {
+      call_uuid: refused,
+      entry: { what: 'refused', detail: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', peer_role: 'boss' } },
+    },
+  ])
+  expect(await ringwire.calls.list(who)).toEqual({ data: page.data, next_cursor: null })
+  expect(await failure(ringwire.calls.list({ refused: true }))).toMatchObject({ code: 'INVALID_QUERY' })
 })
 
 test('[TRACE1] the timeline of a call, and of none', async () => {

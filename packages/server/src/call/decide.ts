@@ -207,7 +207,7 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
     return refuse('CALL_NOT_PARTICIPANT')
   if (side === 'callee' && command.type === 'cancel') return refuse('CALL_NOT_PARTICIPANT')
   const isEntering = command.type === 'accept' || command.type === 'relay' || command.type === 'connected'
-  // It would lose a place that it takes at once: for its device what it sent passes all the same.
+  // A session without a socket would lose the place at once. The message still counts for its device.
   const isGone = isEntering && command.isGone === true
   if (!maySpeak(place, actor, now) || (isGone && place.deviceId !== actor.deviceId)) {
     const wait = place.state === 'vacant' ? { retry_after_ms: place.since + ownDeviceMs - now } : {}

@@ -1,5 +1,5 @@
 /** `ringwire call …`: what the store says about calls. */
-import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
+import type { CallView, RefusedInvite, TimelineEntry } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
 import { createHistory } from '../services/history.ts'
 import { createSeenCalls } from '../services/seen-calls.ts'
@@ -51,6 +51,7 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
       '--since <instant>',
       'calls that started then or later, as 2026-03-01T09:00:00Z (default: all that are kept)',
     )
+    .option('--refused', 'also the invites of that participant that were refused; not with --status')
     .option('--limit <number>', 'how many calls at the most, 1 to 100', whole(1, 100), 30)
     .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
     .option('--json', 'print JSON, as the REST answer, instead of text')
@@ -70,15 +71,17 @@ interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
   role?: string
   status?: string
   since?: string
+  refused?: boolean
 }
 
 async function list(surroundings: Surroundings, options: ListOptions): Promise<void> {
-  const { product, user: userId, limit, json, exact, ...filter } = options
+  const { product, user: userId, limit, json, exact, refused: withRefused, ...filter } = options
   const page = await withStore(surroundings, async (store, config) => {
     const found = await createSeenCalls(store).page(product, {
       ...filter,
       userId,
       limit: String(limit),
+      ...(withRefused && { refused: '1' }),
     })
     if (found.ok && found.data.length === 0) await requireKnown(surroundings, store, config, product)
     return found
@@ -87,17 +90,29 @@ async function list(surroundings: Surroundings, options: ListOptions): Promise<v
     const field = page.field === 'user_id' ? 'user' : page.field
     throw new CommandFailure(exitCodes.usage, `--${field} ${page.message}.`)
   }
-  const { data, next_cursor } = page
-  if (json) return printJson(surroundings, { success: true, data, next_cursor })
-  const rows = data.map((call) => rowOf(call, shownTime(surroundings, call.started_at, exact)))
+  const { data, refused, next_cursor } = page
+  if (json) return printJson(surroundings, { success: true, data, ...(refused && { refused }), next_cursor })
+  const found = [
+    ...data.map((call) => ({ at: call.started_at, cells: rowOf(call) })),
+    ...(refused ?? []).map((invite) => ({ at: invite.entry.at, cells: refusedRowOf(invite) })),
+  ]
+  const rows = found
+    .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
+    .map(({ at, cells }) => [shownTime(surroundings, at, exact), ...cells])
   if (rows.length === 0) surroundings.err('No calls.\n')
   else printTable(surroundings, ['STARTED', 'STATUS', 'REASON', 'CALLER', 'CALLEE', 'CALL'], rows, statusTones)
   if (next_cursor !== null) surroundings.err(`More with --cursor ${next_cursor}\n`)
 }
 
-function rowOf({ status, end_reason, caller, callee, call_uuid }: CallView, started: string): string[] {
+function rowOf({ status, end_reason, caller, callee, call_uuid }: CallView): string[] {
   const [from, to] = [caller, callee].map(({ role, user_id }) => `${role}/${user_id}`)
-  return [started, status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
+  return [status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
+}
+
+function refusedRowOf({ call_uuid, entry: { who, detail } }: RefusedInvite): string[] {
+  const from = who === undefined ? '' : `${who.role}/${who.user_id}`
+  const to = detail.peer_role === undefined ? '' : `${textOf(detail.peer_role)}/`
+  return ['refused', textOf(detail.code), from, to, call_uuid]
 }
 
 interface TraceOptions {

@@ -1,6 +1,7 @@
 /** What a person types and reads: short ids, names that do not exist, questions before what cannot be undone. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { type Box, createBox } from './command.ts'
 import { startInTerminal, startTyping } from './typist.ts'
@@ -137,4 +138,29 @@ test('a person reads how long ago, in colour; a program reads instants', async (
   expect((await seen('call list --product nope')).out).toContain(`${esc}31mThere is no product nope`)
   pair.caller.send('call.end', { call_uuid: callUuid })
   await pair.callee.next('call.ended')
+}, 240_000)
+
+test('[TRACE1] the invites of a participant that were refused are in the list of its calls', async () => {
+  const { caller, callerId, calleeId } = await connectPair(service)
+  const call_uuid = crypto.randomUUID()
+  caller.send('call.invite', { call_uuid, callee_user_id: 'x', callee_role: 'boss' })
+  await caller.next('call.error')
+  const callUuid = await invite(caller, calleeId)
+  const list = `call list --product shop --user ${callerId} --role customer`
+  // A refused invite is written beside the call, within seconds.
+  let out = ''
+  await until('the list has the refused invite', async () => {
+    out = (await run(`${list} --refused`)).out
+    return out.includes(call_uuid)
+  })
+  expect(out).toMatch(new RegExp(`refused +CALL_PEER_ROLE_NOT_ALLOWED +customer/${callerId} +boss/ +${call_uuid}`))
+  expect(out.indexOf(callUuid)).toBeWithin(1, out.indexOf(call_uuid))
+  const { data, refused } = JSON.parse((await run(`${list} --refused --json`)).out)
+  expect([data.length, refused[0].call_uuid]).toEqual([1, call_uuid])
+  expect((await run(list)).out).not.toContain(call_uuid)
+  expect(await run('call list --product shop --refused')).toMatchObject({
+    code: 2,
+    err: '--user is required where refused is given.\n',
+  })
+  caller.send('call.cancel', { call_uuid: callUuid })
 }, 240_000)
