@@ -3,7 +3,7 @@ import { useCallMedia } from '@ringwire/client/react'
 import { useEffect, useRef, useState } from 'react'
 import { useStream } from './hooks.ts'
 import { Lacking } from './lacking.tsx'
-import type { DeviceChoice } from './line.ts'
+import { type DeviceChoice, lostOf } from './line.ts'
 import { classes, type PartProps } from './part.ts'
 import { useLine, useWords } from './provider.tsx'
 
@@ -28,6 +28,13 @@ export function DevicePreview({ className }: PartProps) {
   )
 }
 
+/** As a call does it: a chosen device that is gone or in use is replaced by another of its kind. */
+async function open(preview: Preview, { audioinput, videoinput }: DeviceChoice): Promise<void> {
+  const chosen = (deviceId: string | undefined) => (deviceId ? { deviceId: { exact: deviceId } } : true)
+  await preview.start({ audio: chosen(audioinput), video: chosen(videoinput) }).catch(() => undefined)
+  await preview.start(lostOf({ audioinput, videoinput }, preview.state.errors)).catch(() => undefined)
+}
+
 /** The devices that the user chose, open while the part is shown. */
 function usePreview(on: boolean, { audioinput, videoinput }: DeviceChoice) {
   const [shown, setShown] = useState<{ preview: Preview; state: PreviewState }>()
@@ -35,10 +42,7 @@ function usePreview(on: boolean, { audioinput, videoinput }: DeviceChoice) {
     if (!on) return
     const preview = createPreview()
     const unsubscribe = preview.on('state', (state) => setShown({ preview, state }))
-    void preview.start({
-      audio: audioinput ? { deviceId: audioinput } : true,
-      video: videoinput ? { deviceId: videoinput } : true,
-    })
+    void open(preview, { audioinput, videoinput })
     return () => {
       unsubscribe()
       preview.close()

@@ -269,7 +269,7 @@ test('flip asks for the other side and keeps the size; a track that was made of 
     const flipped = line.flipCamera()
     const { wish, opens } = await attempt(nth)
     expect(wish).toEqual({ video: { ...video, facingMode: { exact: side } } })
-    opens()
+    opens({ facingMode: side })
     await flipped
   }
   expect(line.get().devices).toEqual({})

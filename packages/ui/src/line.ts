@@ -1,4 +1,10 @@
-import { type CallMedia, type CallMediaOptions, createCallMedia, type MediaError } from '@ringwire/client/media'
+import {
+  type CallMedia,
+  type CallMediaOptions,
+  type CallMediaState,
+  createCallMedia,
+  type MediaError,
+} from '@ringwire/client/media'
 import type { Call, CallClient, CallOptions, CallState, Unsubscribe } from '@ringwire/client/types'
 import { isCameraOn } from './camera.ts'
 import { callWish, cameraWish, sendsPicture } from './wish.ts'
@@ -22,9 +28,9 @@ export interface EndedCall {
 
 /** Ids of the devices that the user chose; of this page alone. */
 export interface DeviceChoice {
-  readonly audioinput?: string
-  readonly videoinput?: string
-  readonly audiooutput?: string
+  readonly audioinput?: string | undefined
+  readonly videoinput?: string | undefined
+  readonly audiooutput?: string | undefined
 }
 
 /** Immutable: a change is a new object. */
@@ -60,6 +66,13 @@ function rings({ state }: Call): boolean {
   return state.name === 'ringing' && state.direction === 'incoming' && !state.answering
 }
 
+const isAway = (code: string | undefined) => code === 'NOT_FOUND' || code === 'IN_USE'
+
+/** Of the devices that the user chose those that are unplugged, or in use by another program. */
+export function lostOf({ audioinput, videoinput }: DeviceChoice, { audio, video }: CallMediaState['errors']) {
+  return { audio: !!audioinput && isAway(audio), video: !!videoinput && isAway(video) }
+}
+
 /** The application does not look at the promise of a device: `errors` and `slots` of the media say the same. */
 const ignore = () => undefined
 
@@ -73,8 +86,6 @@ export function createLine(client: CallClient) {
   let ends: Unsubscribe[] = []
   /** What the user chose last of each kind; an earlier one that opens late is not remembered. */
   const latest: { -readonly [Kind in keyof DeviceChoice]: DeviceChoice[Kind] } = {}
-  /** The side to which the camera was turned last, where its track does not tell. */
-  let facing: string | undefined
 
   function change(part: Partial<LineState>): void {
     const next = { ...state, ...part }
@@ -96,7 +107,6 @@ export function createLine(client: CallClient) {
       const next = client.calls.find(rings)
       if (next) ring(next)
     })
-    facing = undefined
     change({ ...idle, call })
   }
 
@@ -140,9 +150,7 @@ export function createLine(client: CallClient) {
   /** A device that the user chose may be unplugged or in use by now. Any other of its kind is better than none. */
   async function openOthers(media: CallMedia, wish: MediaStream | MediaStreamConstraints): Promise<void> {
     const { audioinput, videoinput, ...others } = state.devices
-    const { audio, video } = media.state.errors
-    const isAway = (code: string | undefined) => code === 'NOT_FOUND' || code === 'IN_USE'
-    const lost = { audio: audioinput && isAway(audio), video: videoinput && isAway(video) }
+    const lost = lostOf(state.devices, media.state.errors)
     if (!lost.audio && !lost.video) return
     const devices = {
       ...others,
@@ -284,15 +292,15 @@ export function createLine(client: CallClient) {
       const cameras = (await media.devices())
         .filter(({ kind }) => kind === 'videoinput')
         .map(({ deviceId }) => deviceId)
-      // A track that the application made of the camera's tells neither its side nor its device.
+      // A track that the application made of the camera's does not tell its device.
       const idOf = (sent: MediaStreamTrack | undefined) =>
         cameras.find((id) => id !== '' && id === sent?.getSettings().deviceId)
       const now = idOf(track) ?? state.devices.videoinput
-      const other = (track.getSettings().facingMode ?? facing) === 'environment' ? 'user' : 'environment'
+      const { video } = media.state.slots
+      const other = video.name === 'live' && video.facingMode === 'environment' ? 'user' : 'environment'
       try {
         // Size and all else stay as they are.
         await media.switchDevice('video', { facingMode: { exact: other } })
-        facing = other
         remember('videoinput', idOf(media.state.local.getVideoTracks()[0]))
       } catch (error) {
         if ((error as MediaError).code !== 'NOT_FOUND') throw error

@@ -17,7 +17,8 @@ export function SelfView({ className }: PartProps) {
   const video = useRef<HTMLVideoElement>(null)
   useStream(video, state?.local)
   const track = state?.local.getVideoTracks()[0]
-  const isMirror = !state?.sharing && track?.getSettings().facingMode !== 'environment'
+  const camera = state?.slots.video
+  const isBack = camera?.name === 'live' && camera.facingMode === 'environment'
   return (
     <div className={classes('rw-self', className)} hidden={!track}>
       <video
@@ -26,7 +27,7 @@ export function SelfView({ className }: PartProps) {
         autoPlay
         playsInline
         muted
-        data-mirror={isMirror ? '' : undefined}
+        data-mirror={isBack || state?.sharing ? undefined : ''}
         data-testid="local-video"
       />
       {track && cameras > 1 && !state?.sharing && (

@@ -266,7 +266,9 @@ describe('on React', () => {
     await ann.evaluate(() => localStorage.removeItem('denied'))
     await ann.click(at('retry-devices'))
     await ann.waitForSelector(named, { state: 'detached' })
-    expect(await ann.evaluate(() => window.wishes.at(-1))).toEqual({ audio: { deviceId: chosen ?? '' }, video: true })
+    expect(await ann.evaluate(() => window.wishes.at(-1))).toEqual({
+      ...{ audio: { deviceId: { exact: chosen ?? '' } }, video: true },
+    })
     await ann.evaluate(() => localStorage.setItem('denied', 'video'))
     await ann.reload()
     await ann.waitForSelector(named)

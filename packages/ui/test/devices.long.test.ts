@@ -294,3 +294,53 @@ test('after hanging up no key calls; the end names the person, and "Call again" 
   await ben.waitForSelector(`${at('call-again')}:has-text("Call back")`)
   await two.close()
 }, 240_000)
+
+test('a camera at the back is not mirrored, also where `process` makes the picture', async () => {
+  const two = await openTwo(browser, site, { query: { process: '1' } })
+  const { ann } = two
+  await ann.evaluate(() => {
+    const { getSettings } = MediaStreamTrack.prototype
+    // A drawn track tells no side.
+    MediaStreamTrack.prototype.getSettings = function () {
+      const isCamera = this.kind === 'video' && !('canvas' in this)
+      return { ...getSettings.call(this), ...(isCamera && { facingMode: 'environment' }) }
+    }
+  })
+  await inCall(two)
+  for (const [page, isMirror] of [
+    [ann, false],
+    [two.ben, true],
+  ] as const) {
+    await page.waitForFunction(() => document.querySelector<HTMLVideoElement>('.rw-self video')?.videoWidth)
+    expect(await page.locator(`${at('local-video')}[data-mirror]`).count()).toBe(isMirror ? 1 : 0)
+  }
+  await two.close()
+}, 240_000)
+
+test('the preview shows the chosen camera, and any other where that is gone', async () => {
+  const two = await openTwo(browser, site, { query: { preview: '1' } })
+  const { ann } = two
+  await watchDevices(ann)
+  const shown = () =>
+    ann.waitForFunction(() => document.querySelector<HTMLVideoElement>('.rw-preview video')?.videoWidth)
+  await shown()
+  const cameras = ann.getByLabel('Camera', { exact: true })
+  const chosen = (await cameras.locator('option').last().getAttribute('value')) ?? ''
+  await ann.evaluate((chosen) => {
+    const { mediaDevices } = navigator
+    const open = mediaDevices.getUserMedia.bind(mediaDevices)
+    mediaDevices.getUserMedia = async (wish = {}) => {
+      const stream = await open(wish)
+      if (!JSON.stringify(wish).includes(chosen)) return stream
+      for (const track of stream.getTracks()) track.stop()
+      throw new DOMException('', 'NotFoundError')
+    }
+  }, chosen)
+  await cameras.selectOption(chosen)
+  await ann.waitForFunction(() => window.asked.some(({ video }) => video === true) && window.asked.length > 2)
+  await shown()
+  expect(await asked(ann)).toContainEqual({ audio: true, video: { deviceId: { exact: chosen } } })
+  expect((await asked(ann)).at(-1)).toEqual({ video: true })
+  expect(await ann.locator(at('device-errors')).count()).toBe(0)
+  await two.close()
+}, 240_000)

@@ -14,8 +14,6 @@ export interface CaptureOptions {
   environment: MediaEnvironment
   /** From the beginning. */
   muted: Readonly<Record<MediaKind, boolean>>
-  /** A camera that is off stays open, so that it is there at once. */
-  keepsCamera?: boolean
   /** What shall be sent of the kind has changed: the camera, the screen, or nothing. */
   changed(kind: MediaKind, track: MediaStreamTrack | null, isScreen: boolean): Promise<void>
   /** `state()` is another one. */
@@ -24,7 +22,7 @@ export interface CaptureOptions {
   process: CallMediaOptions['process']
 }
 
-/** So long, in ms, `process` may take: it may have to load a model first. */
+/** The time that `process` may take, in ms: perhaps it loads a model first. */
 const processMs = 15_000
 
 function pick(wish: MediaStreamConstraints, of: readonly MediaKind[]): MediaStreamConstraints {
@@ -42,7 +40,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
   let picker: Promise<MediaStreamTrack> | undefined
   let closed = false
 
-  const isOff = (kind: MediaKind) => kind === 'video' && muted.video && !options.keepsCamera
+  const isOff = (kind: MediaKind) => kind === 'video' && muted.video
 
   /** The newest wish of the slot; the answer says whether it still is. */
   function begin(slot: Slot): () => boolean {
@@ -303,7 +301,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
   const errors = () => Object.fromEntries(kinds.map((kind) => [kind, slots[kind].code]).filter(([, code]) => code))
 
   return {
-    /** Also one that is off, where it is still open. */
+    /** Also one that is muted. */
     device: (kind: MediaKind): MediaStreamTrack | null => slots[kind].device?.sent ?? null,
     state: (): Pick<CallMediaState, 'muted' | 'sharing' | 'errors' | 'slots'> => ({
       muted: { ...muted },

@@ -28,7 +28,10 @@ export interface Preview {
   /** Asks again for what could not be had, as it was asked for: in a click, for the browser may prompt. */
   retryDevices(): Promise<void>
   switchDevice(kind: MediaKind, deviceId: string): Promise<void>
-  /** A call that is given the stream begins with muted what is not enabled here. */
+  /**
+   * A camera that is not enabled is closed, and its track leaves the stream; it is opened again when it is enabled. A call
+   * that is given the stream while the microphone is not enabled begins muted.
+   */
   setEnabled(kind: MediaKind, enabled: boolean): Promise<void>
   /** Stops the devices; of a stream that a call was given not before that is over. */
   close(): void
@@ -71,7 +74,7 @@ export function createPreview({ environment = browserEnvironment(), process }: P
   }
 
   const capture = createCapture({
-    ...{ environment, process, muted: { audio: false, video: false }, keepsCamera: true },
+    ...{ environment, process, muted: { audio: false, video: false } },
     async changed(kind) {
       const device = capture.device(kind)
       const [before] = stream.getTracks().filter((track) => track.kind === kind)

@@ -54,6 +54,6 @@ export function withoutDevice(wish: Constraints): MediaTrackConstraints {
 /** As the application sees it. */
 export function show({ device, opening, code }: Slot): SlotState {
   if (opening) return { name: 'opening' }
-  if (device) return { name: 'live', own: device.own }
+  if (device) return { name: 'live', own: device.own, facingMode: device.source.getSettings?.().facingMode }
   return code ? { name: 'lost', code } : { name: 'empty' }
 }

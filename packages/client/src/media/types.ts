@@ -41,12 +41,13 @@ export class MediaError extends Error {
 /**
  * Where a microphone, a camera or a screen stands. `empty`: there is none, or the camera is off. `opening`: it was asked
  * for; what was sent before is sent until it is open. `live`: it is there; `own` if the SDK opened it, and not the
- * application. `lost`: it could not be opened, or it ended; nothing of the kind is sent.
+ * application; `facingMode` is the side of a phone that the camera is on, where it tells, also if `process` made what is
+ * sent. `lost`: it could not be opened, or it ended; nothing of the kind is sent.
  */
 export type SlotState =
   | { readonly name: 'empty' }
   | { readonly name: 'opening' }
-  | { readonly name: 'live'; readonly own: boolean }
+  | { readonly name: 'live'; readonly own: boolean; readonly facingMode?: string | undefined }
   | { readonly name: 'lost'; readonly code: MediaErrorCode }
 
 /** `blocked`: the browser plays nothing with sound until the user has done something. `playing`: anything else. */

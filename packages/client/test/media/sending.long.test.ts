@@ -158,8 +158,13 @@ test('a preview shows and measures the devices, and a call goes on with them as 
       await preview.switchDevice('audio', other)
       const [second] = stream.getAudioTracks()
       const switched = [first?.readyState, second?.getSettings().deviceId === other, stream.getTracks().length]
-      await preview.setEnabled('video', false)
       const missing = await preview.switchDevice('video', 'nowhere').catch(({ code }) => code)
+      const [camera] = stream.getVideoTracks()
+      await preview.setEnabled('video', false)
+      // Its light is out.
+      const off = [camera?.readyState, stream.getTracks().length, preview.state.enabled.video]
+      await preview.setEnabled('video', true)
+      await preview.setEnabled('audio', false)
       const shown = { enabled: preview.state.enabled, errors: preview.state.errors, tracks: stream.getTracks().length }
 
       const pair = createPair('video', { outgoing: { media: stream } })
@@ -169,19 +174,20 @@ test('a preview shows and measures the devices, and a call goes on with them as 
       await Promise.all([flowing(caller), flowing(callee)])
       await measureFlow(callee, 1)
       const call = { muted: caller.state.muted, receiving: callee.state.receiving }
-      await caller.setMuted('video', false)
-      await until(() => callee.state.receiving.video)
+      await caller.setMuted('audio', false)
+      await until(() => callee.state.receiving.audio)
       pair.close()
       const kept = stream.getTracks().map(({ readyState }) => readyState)
       const tracks = stream.getTracks()
       preview.close()
       const stopped = tracks.map(({ readyState }) => readyState)
-      return { before, devices, switched, missing, shown, call, kept, stopped, errors: pair.errors }
+      return { before, devices, switched, missing, off, shown, call, kept, stopped, errors: pair.errors }
     })
     expect(found).toEqual({
       ...{ before: 0, devices: ['audioinput', 'audiooutput', 'videoinput'], switched: ['ended', true, 2] },
-      ...{ missing: 'NOT_FOUND', shown: { enabled: { audio: true, video: false }, errors: {}, tracks: 2 } },
-      call: { muted: { audio: false, video: true }, receiving: { audio: true, video: false } },
+      ...{ missing: 'NOT_FOUND', off: ['ended', 1, false] },
+      shown: { enabled: { audio: false, video: true }, errors: {}, tracks: 2 },
+      call: { muted: { audio: true, video: false }, receiving: { audio: false, video: true } },
       ...{ kept: ['live', 'live'], stopped: ['ended', 'ended'], errors: [] },
     })
   })

@@ -41,7 +41,9 @@ const given = {
   constraints: () => ({ audio: { noiseSuppression: false }, video: { width: { ideal: 320 }, facingMode: 'user' } }),
   sound: () => ({ audio: true }),
 }[query.get('media') ?? '']
-const media = { statsIntervalMs: 500, ...(given && { media: given() }) }
+const drawn = () => drawnStream().getVideoTracks()[0] as MediaStreamTrack
+const process = (track: MediaStreamTrack) => (track.kind === 'video' ? drawn() : track)
+const media = { statsIntervalMs: 500, ...(given && { media: given() }), ...(query.get('process') && { process }) }
 
 function Idle() {
   const { place } = useCallUi()
