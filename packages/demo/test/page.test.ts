@@ -141,7 +141,7 @@ test('a long log scrolls in its own box, and the page ends where its content doe
 }, 240_000)
 
 test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
-  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, { keepsTraffic: true })
   await connect(customer, agent, 'video')
   const shown = (event: string, direction: string) => {
     const entry = `[data-testid=log-list] > [data-event="${event}"][data-direction=${direction}]`

@@ -8,6 +8,8 @@ export type ParticipantOptions = {
   name?: string
   query?: string
   viewport?: { width: number; height: number }
+  /** All that the browser loads and sends is kept, which costs more than the page itself. */
+  keepsTraffic?: boolean
   /** What else is particular to the browser of this one. */
   contextOf?: (role: Role) => BrowserContextOptions
   /** Runs before the page is opened. */
@@ -21,7 +23,7 @@ export type Participant = {
   userId: string
   /** Token responses that the page has got. */
   tokens: Token[]
-  /** Bodies of everything that the browser has loaded, and what it sent. */
+  /** Bodies of everything that the browser has loaded, and what it sent, with `keepsTraffic`. */
   traffic: string[]
   /** Errors of the page's own code. */
   errors: string[]
@@ -38,7 +40,7 @@ export type Participant = {
 
 const at = (testId: string) => `[data-testid=${testId}]`
 
-function watch(page: Page): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
+function watch(page: Page, keepsTraffic = false): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
   const tokens: Token[] = []
   const traffic: string[] = []
   const errors: string[] = []
@@ -48,14 +50,17 @@ function watch(page: Page): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
     const isOfNetwork = /net::ERR_|^WebSocket (connection to|is already in CLOSING)/.test(message.text())
     if (message.type() === 'error' && !isOfNetwork) errors.push(message.text())
   })
-  page.on('request', (request) => traffic.push(`${request.url()} ${request.postData() ?? ''}`))
   page.on('response', async (response) => {
+    const isToken = response.url().endsWith('/demo/api/token') && response.ok()
+    if (!isToken && !keepsTraffic) return
     const body = await response.text().catch(() => undefined)
     // The page went while it came: nobody can read it any more.
     if (body === undefined) return
     traffic.push(body)
-    if (response.url().endsWith('/demo/api/token') && response.ok()) tokens.push(JSON.parse(body))
+    if (isToken) tokens.push(JSON.parse(body))
   })
+  if (!keepsTraffic) return { tokens, traffic, errors }
+  page.on('request', (request) => traffic.push(`${request.url()} ${request.postData() ?? ''}`))
   page.on('websocket', (socket) => {
     socket.on('framesent', ({ payload }) => traffic.push(String(payload)))
     socket.on('framereceived', ({ payload }) => traffic.push(String(payload)))
@@ -100,7 +105,7 @@ export async function goOnline(browser: Browser, url: string, options: Participa
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const name = options.name ?? `${options.role} ${crypto.randomUUID().slice(0, 8)}`
-  const watched = watch(page)
+  const watched = watch(page, options.keepsTraffic)
   await options.prepare?.(page, options.role)
   await page.goto(`${url}/demo/${options.query ?? ''}`)
   await page.fill(at('name'), name)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { connectPair, invite } from '@ringwire/testkit/flows'
+import { isLong } from '@ringwire/testkit/long'
 import type { Service } from '@ringwire/testkit/service'
 import {
   connectFour,
@@ -14,6 +15,8 @@ import {
 } from '../../support/sessions.ts'
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
+
+const rounds = isLong ? 50 : 15
 
 /** A second invite to the same callee [INV7]. */
 export function registerRedial(name: string, start: Start): void {
@@ -91,9 +94,9 @@ function registerWhileHeld(service: () => Service): void {
 }
 
 function registerAtOnce(service: () => Service): void {
-  test('[INV7] two tabs call at once, 50 rounds: one call rings in the end, and one is superseded', async () => {
+  test(`[INV7] two tabs call at once, ${rounds} rounds: one call rings in the end, and one is superseded`, async () => {
     const four = await connectFour(service())
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < rounds; round++) {
       const news = listen(four, sessionNames)
       const tabs = [four.caller, four.callerTab]
       for (const tab of round % 2 === 0 ? tabs : tabs.reverse()) tab.send('call.invite', inviteOf(four.calleeId))
@@ -114,9 +117,9 @@ function registerAtOnce(service: () => Service): void {
     }
   })
 
-  test('[INV3] two tabs send the same invite at once, 50 rounds: one call, two equal replies', async () => {
+  test(`[INV3] two tabs send the same invite at once, ${rounds} rounds: one call, two equal replies`, async () => {
     const four = await connectFour(service())
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < rounds; round++) {
       const callUuid = crypto.randomUUID()
       const news = listen(four, sessionNames)
       const invitation = inviteOf(four.calleeId, { call_uuid: callUuid })

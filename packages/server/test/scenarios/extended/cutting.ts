@@ -10,7 +10,7 @@ import { Phone, type Plan } from './phones.ts'
 import { createRandom, type Random } from './random.ts'
 
 /** Calls that go from the invite to the end, calls that end while they ring, and who makes them. */
-const size = { calls: isLong ? 1_000 : 200, short: 100, callers: 30, callees: 30 } as const
+const size = { calls: isLong ? 1_000 : 120, short: isLong ? 100 : 40, callers: 30, callees: 30 } as const
 type CuttingSize = typeof size
 
 /** A bound for failures, never a pace. */
