@@ -37,7 +37,9 @@ export function watchDescriptors(
 
   function look(): void {
     const room = descriptors.room()
-    tell(room !== 'free', performance.now())
+    // A newcomer who was refused may have left the last descriptor free again before this look.
+    const isRefusing = descriptors.hasRefused()
+    tell(isRefusing || room !== 'free', performance.now())
     if (room !== 'free') listener.closeIdle()
     looksOut = room === 'out' ? looksOut + 1 : 0
     if (looksOut >= patience && !isPaused) pause()

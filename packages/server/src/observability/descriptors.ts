@@ -18,6 +18,8 @@ export interface Descriptors {
   room(): Room
   /** The same, for a newcomer who gets in where it is `free`. */
   roomForNewcomer(): Room
+  /** Whether a newcomer was refused since the last call. */
+  hasRefused(): boolean
 }
 
 export interface DescriptorsOptions {
@@ -46,13 +48,21 @@ export function createDescriptors({ limit, count, onNewcomer }: DescriptorsOptio
     if (left >= reserve / 2) return 'low'
     return left >= fewest ? 'short' : 'out'
   }
+  let isRefused = false
   return {
     limit,
     open: count,
     room,
     roomForNewcomer() {
       onNewcomer?.()
-      return room()
+      const left = room()
+      isRefused ||= left !== 'free'
+      return left
+    },
+    hasRefused() {
+      const was = isRefused
+      isRefused = false
+      return was
     },
   }
 }
