@@ -5,7 +5,8 @@ export const closeCodes = {
   1011: { name: 'INTERNAL', meaning: 'Something went wrong in the service.', reconnect: true },
   1012: {
     name: 'SERVICE_RESTART',
-    meaning: 'The node restarts or drains; the reason holds a jitter hint in milliseconds.',
+    meaning:
+      'The node restarts or drains, or has more than its share of the sockets [BAL1]; the reason holds a jitter hint in milliseconds.',
     reconnect: true,
   },
   1013: { name: 'TRY_AGAIN_LATER', meaning: 'The service is overloaded, or this node drains.', reconnect: true },

@@ -89,6 +89,8 @@ export interface BackendOptions {
   readonly clock?: Clock | undefined
   /** Another node is known to be dead. */
   readonly onDeath: (death: NodeDeath) => void
+  /** How many sockets this node has; null while it takes no clients [BAL1]. */
+  readonly sockets: () => number | null
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
   /** Another node has told everybody of a call up to this version. */
@@ -190,6 +192,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
       isDead: (node) => node !== self,
       isStillDead: async (node) => node !== self,
       others: () => [],
+      loads: () => [],
       tell: () => {},
       told: () => {},
     },
@@ -212,7 +215,7 @@ export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 
 /** Any number of processes: calls and heartbeats in PostgreSQL, what others need of sessions, and limits, in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
-  const { config, logger, onDeath, onCall, onTold } = options
+  const { config, logger, onDeath, sockets, onCall, onTold } = options
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresNodes({
     url: databaseUrl,
@@ -220,6 +223,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     isGone: (node) => redis.isGone(node),
     saysItLives: (node) => redis.saysItLives(node),
     isReady: () => redis.isReady(),
+    sockets,
     keptMs: outagesKeptMs(config),
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
@@ -260,9 +264,9 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     throw error
   }
   const { sessions, wakes, save, counters, tell, told, tryWrite: tryRedis } = redis
-  const { self, isDead, others, uptime, clock, serve } = heartbeats
+  const { self, isDead, others, loads, uptime, clock, serve } = heartbeats
   const nodes: Nodes = {
-    ...{ self, isDead, others, tell, told },
+    ...{ self, isDead, others, loads, tell, told },
     async isStillDead(node) {
       // Where Redis does not answer at once, what was seen there last counts: rings wait for this [RING1].
       if (isDead(node)) await Promise.race([redis.lookForNodes().catch(() => {}), Bun.sleep(lookMs)])

@@ -118,6 +118,7 @@ export function createFront(parts: FrontDeps) {
     }),
     state,
     roomForNewcomer: descriptors.roomForNewcomer,
+    loads: nodes.loads,
     onError: (error) => journal.failed(error, 'a connection failed'),
   })
   const health = createHealth({

@@ -102,6 +102,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
         domain?.deadlines.nodeDied()
         front?.online.died(node, hasLeft)
       },
+      sockets: () => (state === 'ready' ? (front?.gateway.size() ?? null) : null),
       onCall: (call) => domain?.onCall(call),
       onTold: (call, version) => domain?.onTold(call, version),
     })

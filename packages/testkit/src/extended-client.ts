@@ -10,6 +10,8 @@ export interface ExtendedClientOptions {
   readonly token: string
   /** Comes back by itself whenever its socket is gone. */
   readonly persistent?: boolean
+  /** Where it comes back to, as a load balancer sends it; without it, to the same node. */
+  readonly nextUrl?: () => string
   /** Gets every message as it comes; without it they wait for `next`. */
   readonly listener?: (message: ExtendedMessage) => void
   /** Of several nodes: resolves when what they have told each other so far has arrived. */
@@ -139,7 +141,9 @@ export class ExtendedClient {
     this.ready = false
     if (this.options.persistent !== true || this.leaving) return
     setTimeout(() => {
-      if (raw === this.socket && !this.leaving) this.open(this.point)
+      if (raw !== this.socket || this.leaving) return
+      this.url = this.options.nextUrl?.() ?? this.url
+      this.open(this.point)
     }, this.backoffMs)
     this.backoffMs = Math.min(longestBackoffMs, this.backoffMs * 2)
   }

@@ -286,6 +286,27 @@ describe('values', () => {
     expect(oddTimes(load(odd)).map((warning) => warning.split(' ')[0])).toEqual(Object.keys(odd))
   })
 
+  test('[BAL1] rebalancing is off at first, and needs other nodes', () => {
+    expect(load({}).rebalancePerSecond).toBe(0)
+    const shared = {
+      DATABASE_URL: 'postgres://127.0.0.1/calls',
+      REDIS_URL: 'redis://127.0.0.1',
+      RINGWIRE_JWT_SECRETS: `k:${Buffer.alloc(32, 1).toString('base64url')}`,
+    }
+    for (const count of [0, 1, 1000]) {
+      const loaded = loadConfig({ ...shared, RINGWIRE_REBALANCE_PER_SECOND: String(count) })
+      expect(loaded).toMatchObject({ ok: true, config: { rebalancePerSecond: count }, warnings: [] })
+    }
+    for (const value of ['-1', '1001', '0.5', 'on']) {
+      expect(problems({ ...shared, RINGWIRE_REBALANCE_PER_SECOND: value })).toEqual([
+        'RINGWIRE_REBALANCE_PER_SECOND must be a whole number from 0 to 1000',
+      ])
+    }
+    const warned = 'RINGWIRE_REBALANCE_PER_SECOND has no effect without REDIS_URL: there are no other nodes'
+    expect(loadConfig({ RINGWIRE_REBALANCE_PER_SECOND: '5' }).warnings).toContain(warned)
+    expect(loadConfig({ RINGWIRE_REBALANCE_PER_SECOND: '0' }).warnings).not.toContain(warned)
+  })
+
   test('[WS8] origins are compared in lower case', () => {
     const { allowedOrigins } = load({ RINGWIRE_ALLOWED_ORIGINS: 'https://App.example.com,capacitor://localhost' })
     expect(allowedOrigins).toEqual(['https://app.example.com', 'capacitor://localhost'])

@@ -53,10 +53,15 @@ export function contradictions(config: Partial<Config>): string[] {
 }
 
 /** What is set, and does nothing without something else. */
-export function withoutEffect({ turnUrls, turnSecrets, turnUsername }: Partial<Config>): string[] {
-  if (turnUrls === undefined || turnUrls.length > 0) return []
+export function withoutEffect(config: Partial<Config>): string[] {
+  const { turnUrls, turnSecrets, turnUsername, rebalancePerSecond = 0, redisUrl } = config
+  const warnings: string[] = []
   const name = turnSecrets ? 'RINGWIRE_TURN_SECRET' : turnUsername ? 'RINGWIRE_TURN_USERNAME' : undefined
-  return name === undefined ? [] : [`${name} has no effect without RINGWIRE_TURN_URLS`]
+  if (turnUrls?.length === 0 && name !== undefined) warnings.push(`${name} has no effect without RINGWIRE_TURN_URLS`)
+  if (rebalancePerSecond > 0 && redisUrl === null) {
+    warnings.push('RINGWIRE_REBALANCE_PER_SECOND has no effect without REDIS_URL: there are no other nodes')
+  }
+  return warnings
 }
 
 /** Times that are allowed, and make no sense together [CONF1]. */

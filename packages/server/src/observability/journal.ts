@@ -26,6 +26,8 @@ export interface Journal {
   turnedAway(closeCode: number, cause: string, client: () => string | undefined): void
   /** A newcomer is refused because file descriptors run out. */
   full(): void
+  /** A node with so many sockets begins to send clients to others, or stops because that has not helped [BAL1]. */
+  rebalancing(what: 'begins' | 'rests', sockets: number): void
   /** A client closed its socket, or the network did. */
   left(closeCode: number): void
   /** A client came back to go on as a session. */
@@ -83,6 +85,14 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       bounded.write('info', () => ({ closeCode, cause, address: client() }), 'socket refused')
     },
     full: () => meter.limited('descriptors'),
+    rebalancing(what, sockets) {
+      if (what === 'begins') logger.info({ sockets }, 'idle clients are sent to nodes with fewer sockets')
+      else
+        logger.warn(
+          { sockets },
+          'clients that were sent away did not reach nodes with fewer sockets: trying again later',
+        )
+    },
     left: (closeCode) => meter.closed(closeCode, 'client'),
     resumed: meter.resumed,
     committed(step) {

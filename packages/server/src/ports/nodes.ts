@@ -10,6 +10,8 @@ export interface Nodes {
   isStillDead(node: string): Promise<boolean>
   /** The nodes that are known to serve, without this one. */
   others(): readonly string[]
+  /** How many sockets each of the other nodes has that serve, take clients, and say it [BAL1]. */
+  loads(): readonly number[]
   /**
    * Lets the other nodes that have a place in a call know what was just committed to it, before they find out by asking. It
    * may be lost, or come late.

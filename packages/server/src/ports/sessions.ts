@@ -179,6 +179,11 @@ export interface SessionLookup {
   /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
   knowsEnd(sessionId: string, call: string): boolean
   holdsAny(sessionId: string): MaybePromise<boolean>
+  /**
+   * Whether a session of this process has a socket and nothing else: no call, no ring, and its client has received everything
+   * [BAL1].
+   */
+  isIdle(sessionId: string): boolean
   /** Whether the session has a place, or rings as a callee [WS5]. */
   inCall(sessionId: string): MaybePromise<boolean>
 }

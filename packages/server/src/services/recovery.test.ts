@@ -24,6 +24,7 @@ test('[RES3] a start asks about time only where a call’s time is over: to find
         isDead: () => true,
         isStillDead: async () => true,
         others: () => [],
+        loads: () => [],
         tell() {},
         told() {},
       },

@@ -186,6 +186,12 @@ export function callsOf({ log, places, ringing, versions, over, kept }: Session)
   return calls
 }
 
+/** It has no call, nothing rings there, and its client is proven to have received everything. */
+export function isIdle({ ready, places, ringing, parcels, kept, log, provenSeq }: Session): boolean {
+  const hasCall = [places, ringing, parcels, kept].some((each) => (each?.size ?? 0) > 0)
+  return ready && !hasCall && (log?.last ?? 0) <= provenSeq
+}
+
 /** Whether its client was not proven to have received how a call ended. */
 export function hasUndeliveredFinal(session: Session): boolean {
   const from = session.identity.extended ? session.provenSeq : 0

@@ -15,6 +15,7 @@ import {
   catchUpWith,
   createSession,
   isForgettable,
+  isIdle,
   loseSocket,
   mayResume,
   prove,
@@ -323,6 +324,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     knowsEnd: (sessionId, call) => sessions.get(sessionId)?.over?.includes(call) ?? false,
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
+    isIdle(sessionId) {
+      const session = sessions.get(sessionId)
+      return session?.sink !== undefined && isIdle(session)
+    },
     inCall(sessionId) {
       const session = sessions.get(sessionId)
       return (session?.places?.size ?? 0) > 0 || (session?.ringing?.size ?? 0) > 0

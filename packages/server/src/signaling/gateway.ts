@@ -24,6 +24,7 @@ import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
 import { createFlushing } from './flushing.ts'
 import { dropReplies } from './outlet.ts'
+import { createRebalance } from './rebalance.ts'
 import { createRoom } from './room.ts'
 import { createSenders } from './senders.ts'
 import { createStallWatch } from './stall.ts'
@@ -39,6 +40,7 @@ export interface GatewayOptions {
     | 'maxUnsentMib'
     | 'pingIntervalMs'
     | 'pongTimeoutMs'
+    | 'rebalancePerSecond'
     | 'probeTimeoutMs'
     | 'resumeWindowMs'
     | 'tokenTtlS'
@@ -67,7 +69,12 @@ export interface GatewayOptions {
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether one more socket may be opened [MET2]. */
   readonly roomForNewcomer: () => Room
-  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'full' | 'left' | 'resumed' | 'answered' | 'request'>
+  /** How many sockets each of the other nodes has that take clients [BAL1]. */
+  readonly loads: () => readonly number[]
+  readonly journal: Pick<
+    Journal,
+    'closing' | 'turnedAway' | 'full' | 'left' | 'resumed' | 'answered' | 'request' | 'rebalancing'
+  >
   readonly onError: (error: unknown) => void
 }
 
@@ -131,6 +138,7 @@ const restart = 'restart'
  * runtime selects the first one that was offered, which may be a token (oven-sh/bun#18243); an empty one selects none.
  */
 const selecting = (isOffered: boolean) => ({ 'Sec-WebSocket-Protocol': isOffered ? subprotocol : '' })
+const restartReason = (jitterMs: number) => `${restart}, jitter_ms=${jitterMs}`
 /** Until one of the calls that hold all sockets may be over: nobody knows when. */
 const roomRetryMs = 5_000
 const noRoom = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: roomRetryMs })
@@ -155,6 +163,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const connection of connections.keys()) connection.doubt()
   })
 
+  const rebalance = createRebalance({
+    ...{ sessions, clock, journal },
+    perSecond: config.rebalancePerSecond,
+    connections: () => connections,
+    loads: options.loads,
+    part: (connection) => connection.part(1012, restartReason(spreadJitterMs), 'rebalance'),
+  })
   const unsent = createUnsent<Connection>({
     limit: config.maxUnsentMib * 1024 * 1024,
     sockets: () => connections.keys().map((connection) => [connection, connection.unsent()] as const),
@@ -335,6 +350,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (isGood && admission.extended !== undefined && wall >= admission.iceDueAt)
         soon(renewIceServers(connection, admission, wall))
     }
+    if (config.rebalancePerSecond > 0 && options.state() === 'ready') rebalance.look()
   }
 
   /** Where the sessions' store is away, the next look sees to it. */
@@ -432,7 +448,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     async closeAll(windowMs) {
       if (connections.size === 0) return allLeft()
       const jitterMs = windowMs > 0 ? spreadJitterMs : Math.min(30_000, connections.size * 2)
-      const reason = `${restart}, jitter_ms=${jitterMs}`
+      const reason = restartReason(jitterMs)
       // When a second signal hurries the stop, some clients were told another jitter.
       awaitedMs = Math.max(awaitedMs, jitterMs + lateBackMs)
       if (windowMs > 0) {

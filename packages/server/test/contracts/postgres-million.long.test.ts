@@ -41,7 +41,7 @@ afterAll(async () => {
 
 async function serveAsNode(): Promise<void> {
   const nodes = await openPostgresNodes({
-    ...{ url, nodeId: 'one', keptMs: 86_400_000, isReady: () => true, onDeath() {}, onError() {} },
+    ...{ url, nodeId: 'one', keptMs: 86_400_000, isReady: () => true, sockets: () => 0, onDeath() {}, onError() {} },
     isGone: () => true,
     saysItLives: () => false,
   })

@@ -25,6 +25,7 @@ const quiet = {
   isGone: () => true,
   saysItLives: () => false,
   isReady: () => true,
+  sockets: () => null as number | null,
   keptMs: 86_400_000,
   onDeath() {},
   onError(error: unknown) {
@@ -82,6 +83,29 @@ test('[ORD3] nobody waits for a node of the version before to write its sessions
   expect(one.owners()).toEqual([two.self])
   await sql.close()
   await Promise.all([one.stop(), two.stop()])
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[BAL1] a node knows how many sockets each other one has that takes clients and says so', async () => {
+  let sockets: number | null = 7
+  const one = await openNode('one')
+  const two = await openNode('two', { sockets: () => sockets })
+  // It could take nobody: it has lost the other store.
+  const cut = await openNode('cut', { sockets: () => 3, isReady: () => false })
+  const before = newNodeName('before', Date.now())
+  const sql = new SQL(url, { max: 1 })
+  // As the version before says that it lives.
+  await sql`INSERT INTO nodes (name, beats, seen_at, owns_sessions) VALUES (${before}, 1, clock_timestamp(), true)`
+  await until('the one knows all', () => [two.self, cut.self, before].every((name) => one.others().includes(name)))
+  await until('the one knows the sockets', () => one.loads().length > 0)
+  expect(one.loads()).toEqual([7])
+  sockets = 0
+  await until('the one knows that they are gone', () => one.loads()[0] === 0)
+  // It drains.
+  sockets = null
+  await until('the one knows that it drains', () => one.loads().length === 0)
+  await sql.close()
+  await Promise.all([one.stop(), two.stop(), cut.stop()])
   expect(errors).toEqual([])
 }, 240_000)
 

@@ -146,6 +146,7 @@ async function serve(url: string): Promise<void> {
     isGone: () => true,
     saysItLives: () => false,
     isReady: () => true,
+    sockets: () => 0,
     keptMs: 86_400_000,
     onDeath: () => {},
     onError,

@@ -112,6 +112,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     release: (id, call) => away(id).release(id, call),
     knowsEnd: (id, call) => home(id).knowsEnd(id, call),
     holdsAny: (id) => away(id).holdsAny(id),
+    isIdle: (id) => home(id).isIdle(id),
     inCall: (id) => away(id).inCall(id),
     move: (...how) => next().move(...how),
     hasMoved: (id, sink) => home(id).hasMoved(id, sink),

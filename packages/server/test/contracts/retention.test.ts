@@ -36,6 +36,7 @@ async function open(env: Environment): Promise<{ backend: Backend; removed: Prom
     logger: createLogger({ level: 'info', destination: { write } }),
     meter: createMetrics({ node: 'n', version: '1', stores: ['database'] }),
     retentionDelayMs: 1,
+    sockets: () => 0,
     onDeath() {},
     onCall() {},
     onTold() {},

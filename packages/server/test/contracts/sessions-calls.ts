@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import type { Push } from '../../src/ports/push.ts'
-import { comeBack, numbersOf, openReady, pushes, type SessionsHarness, somebody, upTo } from './session-parts.ts'
+import {
+  comeBack,
+  createSocket,
+  identityOf,
+  numbersOf,
+  openReady,
+  pushes,
+  type SessionsHarness,
+  somebody,
+  upTo,
+} from './session-parts.ts'
 
 const { ringing, stop, final } = pushes
 
@@ -87,6 +97,40 @@ export function registerCallRules(given: () => SessionsHarness): void {
       await sessions().openGate('nobody', 'c', [relay(1)])
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([])
+    })
+  })
+
+  describe('[BAL1] an idle session', () => {
+    test('has no ring and no place, and its client has received everything', async () => {
+      const { id } = await openReady(sessions(), { extended: true })
+      const isIdle = () => sessions().isIdle(id)
+      expect(isIdle()).toBe(true)
+      await sessions().append(id, ringing('c', 1, 1))
+      await sessions().prove(id, 1)
+      expect(isIdle()).toBe(false)
+      await sessions().append(id, stop('c', 2, 2))
+      expect(isIdle()).toBe(false)
+      await sessions().prove(id, 2)
+      expect(isIdle()).toBe(true)
+      await sessions().hold(id, 'd', true)
+      expect(isIdle()).toBe(false)
+      await sessions().append(id, final('d', 2, 3))
+      await sessions().release(id, 'd')
+      expect(isIdle()).toBe(false)
+      await sessions().prove(id, 3)
+      expect(isIdle()).toBe(true)
+    })
+
+    test('has a socket, and has been told what it found', async () => {
+      const identity = identityOf({ extended: true })
+      const socket = createSocket()
+      await sessions().open(identity, socket, 0)
+      expect(sessions().isIdle(identity.sessionId)).toBe(false)
+      await sessions().ready(identity.sessionId)
+      expect(sessions().isIdle(identity.sessionId)).toBe(true)
+      await sessions().detach(identity.sessionId, socket, false, 1)
+      expect(sessions().isIdle(identity.sessionId)).toBe(false)
+      expect(sessions().isIdle('nobody')).toBe(false)
     })
   })
 

@@ -122,6 +122,7 @@ export function startRest(options: RestOptions): RestService {
         isDead: () => false,
         isStillDead: async () => false,
         others: () => [],
+        loads: () => [],
         tell() {},
         told() {},
       },

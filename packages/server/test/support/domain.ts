@@ -91,6 +91,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
         isDead: (node) => node !== self && !others.includes(node),
         isStillDead: async (node) => node !== self && !others.includes(node),
         others: () => others,
+        loads: () => [],
         tell() {},
         told() {},
       },

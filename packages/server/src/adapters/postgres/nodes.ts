@@ -4,6 +4,7 @@ import { connectionName, isReplacedBy, newNodeName } from '../../ports/node-name
 import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
 import { forgetOldest } from '../oldest.ts'
 import { Connections } from './connections.ts'
+import { beatSql, type OtherRow } from './heartbeat.ts'
 
 export interface PostgresNodesOptions {
   /** DATABASE_URL. */
@@ -16,6 +17,8 @@ export interface PostgresNodesOptions {
   readonly saysItLives: (node: string) => boolean
   /** Whether this node has the other store now: once it serves, people can come back to it. */
   readonly isReady: () => boolean
+  /** How many sockets this node has; null while it takes no clients [BAL1]. */
+  readonly sockets: () => number | null
   /** No call lasts longer: what was over before that stops no lost clock any more, in ms [END3]. */
   readonly keptMs: number
   /** A node is known to be dead that was not before. */
@@ -25,7 +28,7 @@ export interface PostgresNodesOptions {
   readonly ticks?: () => number
 }
 
-export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
+export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others' | 'loads'> {
   /** This run of this node. */
   readonly self: string
   /** The id of the deployment that the database belongs to [REDIS1]. */
@@ -58,54 +61,6 @@ const jumpMs = 200
 const wellKnownMs = 50
 const mostMissing = 1_000
 
-/**
- * Counts on, and reads everybody's count. `$2`: this node serves, with both stores. `$3`: it did not a moment ago, and where
- * nobody did, that was an outage; of several who find one each sees it. One that has yet to serve has the last word of those
- * before it. Reads the outages that began at `$4` or later, in ms; those that were over for `$5` ms are of no interest any more.
- * Of the rest a lost clock needs every one of its absence [END3].
- */
-export const beatSql = `
-  WITH last AS (
-    SELECT max(coalesce(ready_at, seen_at)) AS at FROM nodes
-  ), beat AS (
-    INSERT INTO nodes (name, beats, seen_at, ready_at, owns_sessions)
-    SELECT $1, 1, clock_timestamp(), CASE WHEN $2 THEN clock_timestamp() ELSE coalesce(at, clock_timestamp()) END, true
-    FROM last
-    ON CONFLICT (name) DO UPDATE SET
-      beats = nodes.beats + 1, seen_at = excluded.seen_at,
-      ready_at = CASE WHEN $2 THEN excluded.ready_at ELSE nodes.ready_at END
-  ), outage AS (
-    INSERT INTO outages (began_at, ended_at)
-    SELECT at, clock_timestamp() FROM last WHERE $2 AND $3 AND clock_timestamp() - at > interval '${outageMs} ms'
-    ON CONFLICT (began_at) DO UPDATE SET ended_at = greatest(outages.ended_at, excluded.ended_at)
-    RETURNING began_at, ended_at
-  ), forgotten AS (
-    DELETE FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' AND name <> $1
-  ), forgotten_outages AS (
-    DELETE FROM outages WHERE ended_at < clock_timestamp() - $5::float8 * interval '1 ms'
-  )
-  SELECT
-    CASE WHEN $2 THEN 0 ELSE (
-      SELECT greatest(0, extract(epoch FROM clock_timestamp() - at) * 1000) FROM last
-    ) END::float8 AS ready_age,
-    coalesce((
-      SELECT json_agg(json_build_array(extract(epoch FROM began_at) * 1000, extract(epoch FROM ended_at) * 1000) ORDER BY began_at)
-      FROM (
-        SELECT began_at, max(ended_at) AS ended_at
-        FROM (
-          SELECT began_at, ended_at FROM outages WHERE began_at >= to_timestamp(($4::float8 - 1) / 1000)
-          UNION ALL SELECT began_at, ended_at FROM outage
-        ) AS each_one
-        GROUP BY began_at
-      ) AS known
-    ), '[]')::text AS outages,
-    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
-    coalesce((
-      SELECT json_agg(json_build_array(
-        name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8, owns_sessions
-      )) FROM nodes WHERE name <> $1
-    ), '[]')::text AS others`
-
 const deploymentSql = 'SELECT id FROM deployment'
 const nowSql = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
 
@@ -113,6 +68,7 @@ interface Seen {
   beats: number
   hasLeft: boolean
   readonly ownsSessions: boolean
+  sockets: number | null
   /** It has counted since this node began to look, or had just before. */
   wasHeard: boolean
   /** When its count was first seen at what it is, on the monotonic clock. */
@@ -120,8 +76,6 @@ interface Seen {
   /** The database's word for how long ago that was, as it was first seen. */
   ageMs: number
 }
-
-type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number, ownsSessions: boolean]
 
 async function lookFirst(connections: Connections): Promise<{ now: number; deployment: string }> {
   const options = { repeatable: true, deadline: performance.now() + startLimitMs }
@@ -143,6 +97,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     isGone,
     saysItLives,
     isReady,
+    sockets,
     keptMs,
     onDeath,
     onError,
@@ -185,7 +140,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const ready = isServing && isReady()
     // Where this node had both stores all the time there was no outage, whatever the clock of the database does.
     const from = outagesFrom
-    const values = [self, ready, sent - readyAt > outageMs, from, keptMs]
+    const values = [self, ready, sent - readyAt > outageMs, from, keptMs, ready ? sockets() : null]
     const [row] = await connections.run(beatSql, values, {
       repeatable: true,
       deadline: performance.now() + limitMs,
@@ -230,15 +185,19 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther([name, beats, hasLeft, ageMs, ownsSessions]: OtherRow, now: number, lookMs: number): void {
+  function learnOther(
+    [name, beats, hasLeft, ageMs, ownsSessions, sockets]: OtherRow,
+    now: number,
+    lookMs: number,
+  ): void {
     const known = seen.get(name)
     missing.delete(name)
     if (known === undefined) {
       const wasHeard = !hasLeft && ageMs <= deadMs
-      seen.set(name, { beats, hasLeft, ownsSessions, wasHeard, since: now, ageMs })
+      seen.set(name, { beats, hasLeft, ownsSessions, sockets, wasHeard, since: now, ageMs })
     } else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       // It counted on since the last look, also where the database's clock says that it was long before.
-      Object.assign(known, { beats, hasLeft, wasHeard: true, since: now, ageMs: Math.min(ageMs, lookMs) })
+      Object.assign(known, { beats, hasLeft, sockets, wasHeard: true, since: now, ageMs: Math.min(ageMs, lookMs) })
       if (!hasLeft && !isReplaced(name)) dead.delete(name)
     }
   }
@@ -308,6 +267,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       return lookedAt > askedAt && now - since > deadMs && now - beatAt < deadMs && isGone(node)
     },
     others: () => living().map(([name]) => name),
+    loads: () => living().flatMap(([, { sockets }]) => sockets ?? []),
     owners: () => living().flatMap(([name, { ownsSessions }]) => (ownsSessions ? [name] : [])),
     async start() {
       await beat(startLimitMs)

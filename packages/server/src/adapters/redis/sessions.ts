@@ -394,6 +394,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     openGate: (id, call, first) => run('openGate', id, call, first),
     release: (id, call) => run('release', id, call),
     knowsEnd: table.knowsEnd,
+    isIdle: table.isIdle,
     holdsAny: (id) => run('holdsAny', id),
     inCall: (id) => run('inCall', id),
     move(call, from, to, settled, version = newestVersion, gate = false, isLost = false) {

@@ -32,6 +32,12 @@ export const times = {
     'How long a node that stops takes to send its clients to other nodes; where there are none, all are closed at once.',
     { unit: 'ms' },
   ),
+  rebalancePerSecond: setting(
+    'RINGWIRE_REBALANCE_PER_SECOND',
+    integer(0, 1_000),
+    '0',
+    'Idle extended sessions that a node with more than its share of the sockets sends to other nodes, a second at most; 0: none.',
+  ),
   httpIdleMs: setting(
     'RINGWIRE_HTTP_IDLE_MS',
     integer(1_000, 255_000),

@@ -1,0 +1,74 @@
+/** A node with fewer sockets closes none: what it could gain is less than what a reconnect costs. */
+export const fewSockets = 30
+/** A node is within its share up to this multiple of it. */
+const tolerance = 1.1
+/** The part of its surplus that a node closes in a second: it hears of what that changes two seconds late. */
+const gain = 0.1
+/** After so many closes, or as many as it has sockets, and not sooner than this, a node looks whether they helped. In ms. */
+const trialCloses = 100
+const trialMs = 10_000
+/** If they did not, it closes none for so long. In ms. */
+export const restMs = 600_000
+
+/** What a node knows of the sockets at one moment. */
+export interface Loads {
+  readonly own: number
+  /** Of each other node that takes clients. */
+  readonly others: readonly number[]
+  /** Monotonic, ms. */
+  readonly now: number
+}
+
+export interface Balance {
+  /** How many sockets to close in this second. */
+  surplus(loads: Loads): number
+  /** So many were closed. */
+  closed(count: number): void
+  /** Whether the last closes did not help, so that it closes none for a while. */
+  isResting(now: number): boolean
+}
+
+/** Closes, and how much room the other nodes had before the first of them. */
+interface Trial {
+  readonly at: number
+  readonly room: number
+  closes: number
+}
+
+/**
+ * Decides how many of its sockets a node closes so that their clients go to nodes with fewer ones [BAL1].
+ *
+ * A load balancer may send clients back to the same node, or to others that are as full, for ever. So the room that other nodes
+ * have below their share has to shrink by at least a quarter of what an even spread would give. If it does not, the node rests.
+ */
+export function createBalance(perSecond: number): Balance {
+  let trial: Trial | undefined
+  let restsUntil = Number.NEGATIVE_INFINITY
+
+  /** Whether the closes of the trial have filled other nodes. */
+  function helped({ room, closes }: Trial, roomNow: number, nodes: number): boolean {
+    return room - roomNow >= closes / (4 * nodes)
+  }
+
+  return {
+    surplus({ own, others, now }) {
+      if (others.length === 0 || now < restsUntil) return 0
+      const nodes = others.length + 1
+      const share = others.reduce((sum, each) => sum + each, own) / nodes
+      if (own < fewSockets || own <= share * tolerance) return 0
+      const room = others.reduce((sum, each) => sum + Math.max(0, share - each), 0)
+      const isOld = trial !== undefined && now - trial.at > restMs
+      if (trial !== undefined && !isOld && trial.closes >= Math.min(trialCloses, own) && now - trial.at >= trialMs) {
+        if (!helped(trial, room, nodes)) restsUntil = now + restMs
+        trial = undefined
+        if (now < restsUntil) return 0
+      }
+      if (trial === undefined || isOld) trial = { at: now, room, closes: 0 }
+      return Math.min(perSecond, Math.ceil((own - share) * gain))
+    },
+    closed(count) {
+      if (trial !== undefined) trial.closes += count
+    },
+    isResting: (now) => now < restsUntil,
+  }
+}
