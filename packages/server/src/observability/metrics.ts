@@ -184,7 +184,6 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   }
   for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
-  closes.add(0, '1012', 'rebalance')
   for (const status of [200, 401, 429]) operators.add(0, String(status))
 
   function observeSetup(call: LiveCall, what: Step['event']['type']): void {

@@ -4,10 +4,10 @@ export const fewSockets = 30
 const tolerance = 1.1
 /** The part of its surplus that a node closes in a second: it hears of what that changes two seconds late. */
 const gain = 0.1
-/** After so many closes, or as many as it has sockets, and not sooner than this, a node looks whether they helped. In ms. */
+/** The closes after which a node looks whether they helped; it looks sooner if it has fewer sockets, but not within `trialMs`. */
 const trialCloses = 100
 const trialMs = 10_000
-/** If they did not, it closes none for so long. In ms. */
+/** How long a node closes none after closes that did not help, in ms. */
 export const restMs = 600_000
 
 /** What a node knows of the sockets at one moment. */
@@ -22,7 +22,7 @@ export interface Loads {
 export interface Balance {
   /** How many sockets to close in this second. */
   surplus(loads: Loads): number
-  /** So many were closed. */
+  /** Takes note of closes. */
   closed(count: number): void
   /** Whether the last closes did not help, so that it closes none for a while. */
   isResting(now: number): boolean

@@ -39,7 +39,7 @@ function start(connections: readonly Socket[], perSecond = 1_000) {
     open,
     inCall,
     said,
-    /** As the ticks of a node that go on for so long; clients that were closed reach the other node. */
+    /** Ticks for this time in ms. Clients whose socket was closed reach the other node. */
     run(ms: number) {
       for (const end = now + ms; now < end; now += 500) {
         rebalance.look()

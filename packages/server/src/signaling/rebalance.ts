@@ -22,7 +22,7 @@ export interface RebalanceOptions<C extends Candidate> {
 const everyMs = 1_000
 /** A socket that has been here for less is left alone, so that nobody is sent around. In ms. */
 const settledMs = 60_000
-/** A burst is over after so long without a close. In ms. */
+/** A burst ends when the node has closed none for this time, in ms. */
 const burstMs = 60_000
 
 /** Sends idle clients of a node that has too many of them to the other nodes, a few each second [BAL1]. */

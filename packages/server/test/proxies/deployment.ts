@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
-import { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { ExtendedClient, type ExtendedClientOptions } from '@ringwire/testkit/extended-client'
 import { freePort } from '@ringwire/testkit/ports'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
@@ -131,9 +131,13 @@ export class Deployment {
   }
 
   /** The same in extended mode. */
-  async connectExtended(userId: string, role: Role): Promise<ExtendedClient> {
+  async connectExtended(
+    userId: string,
+    role: Role,
+    options: Partial<ExtendedClientOptions> = {},
+  ): Promise<ExtendedClient> {
     const { token } = await this.issue(person(userId, role))
-    const client = new ExtendedClient({ userId, url: this.url, token })
+    const client = new ExtendedClient({ userId, url: this.url, token, ...options })
     this.extended.push(client)
     await client.connect()
     return client
@@ -176,33 +180,43 @@ export class Deployment {
   }
 
   /** Resolves when the proxy sends new sockets to both nodes: two that are opened together are then on different ones. */
-  async balanced(): Promise<void> {
+  balanced(): Promise<void> {
+    return this.callsAreOn('both nodes', ({ caller, callee }) => caller !== callee)
+  }
+
+  /** Resolves when the proxy sends new sockets to a node. */
+  reaches(id: string): Promise<void> {
+    return this.callsAreOn(`node ${id}`, ({ caller, callee }) => caller === id || callee === id)
+  }
+
+  private async callsAreOn(what: string, isSo: (on: { caller: string; callee: string }) => boolean): Promise<void> {
     await this.answers(200)
     for (let tries = 0; tries < 200; tries++) {
       try {
-        if ((await this.call('probe-a', 'probe-b')).isSpread) return
+        if (isSo(await this.call('probe-a', 'probe-b'))) return
       } catch (error) {
         // A node that is not ready yet, which the proxy has not noticed, sends a newcomer away, or is not there.
         if (!(error instanceof SocketClosed && [1006, 1013].includes(error.code))) throw error
       }
       await Bun.sleep(50)
     }
-    throw new Error('the proxy does not use both nodes')
+    throw new Error(`the proxy does not use ${what}`)
   }
 
-  private async call(callerId: string, calleeId: string): Promise<{ isSpread: boolean }> {
+  /** Answers which nodes a call is on. */
+  private async call(callerId: string, calleeId: string): Promise<{ caller: string; callee: string }> {
     const caller = await this.connect(callerId, 'customer')
     const callee = await this.connect(calleeId, 'agent')
     caller.send('call.invite', { callee_user_id: calleeId, callee_role: 'agent' })
     const { call_uuid } = await callee.next('call.ringing')
     callee.send('call.accept', { call_uuid })
     await caller.next('call.accepted')
-    const { caller: one, callee: other } = await this.nodesOf(call_uuid)
+    const on = await this.nodesOf(call_uuid)
     caller.send('call.end', { call_uuid })
     await callee.next('call.ended')
     for (const phone of [caller, callee]) phone.close()
     await Promise.all([caller.closed, callee.closed])
-    return { isSpread: one !== other }
+    return on
   }
 
   async dispose(): Promise<void> {

@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import type { ExtendedClient, ExtendedClientOptions } from '@ringwire/testkit/extended-client'
+import { candidate } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
+import { check } from '../support/extended-check.ts'
 import { Deployment, person } from './deployment.ts'
 
 /** A third of the proxy's limit for silence, as with the defaults: 25 s and 75 s. */
 const pingMs = 1_000
 const silenceMs = 3 * pingMs
+const drainMs = 4_000
 
 interface InCall {
   readonly call_uuid: string
@@ -20,18 +23,22 @@ for (const name of ['nginx', 'haproxy'] as const) {
     let calls = 0
 
     beforeAll(async () => {
-      const env = { RINGWIRE_PING_INTERVAL_MS: String(pingMs) }
+      const env = {
+        RINGWIRE_PING_INTERVAL_MS: String(pingMs),
+        RINGWIRE_DRAIN_MS: String(drainMs),
+        RINGWIRE_WS_RATE: 'off',
+      }
       deployment = await Deployment.start({ proxy: name, env, silenceMs })
     })
     afterEach(() => deployment?.closeAll())
     afterAll(() => deployment?.dispose())
 
     /** Two people in a call, whom the proxy put on different nodes. */
-    async function startCall(): Promise<InCall> {
+    async function startCall(options: Partial<ExtendedClientOptions> = {}): Promise<InCall> {
       await deployment.balanced()
       const ben = `ben-${++calls}`
-      const caller = await deployment.connectExtended(`ann-${calls}`, 'customer')
-      const callee = await deployment.connectExtended(ben, 'agent')
+      const caller = await deployment.connectExtended(`ann-${calls}`, 'customer', options)
+      const callee = await deployment.connectExtended(ben, 'agent', options)
       const { data } = await caller.request('call.invite', { callee_user_id: ben, callee_role: 'agent' })
       const { call_uuid } = data
       await callee.request('call.accept', { call_uuid })
@@ -102,6 +109,35 @@ for (const name of ['nginx', 'haproxy'] as const) {
       for (const other of others) await other.settle()
       await goesOn(call)
       await draining.start()
+    })
+
+    test('[CLOSE] [RES1] a rolling restart: a call goes on through the restart of each node, and loses nothing', async () => {
+      const call = await startCall({ persistent: true })
+      const { call_uuid, caller, callee } = call
+      let isTalking = true
+      const relayOn = async (client: ExtendedClient) => {
+        let n = 0
+        for (; isTalking; n++) await client.request('webrtc.ice_candidate', candidate(call_uuid, n))
+        return n
+      }
+      const relays = [relayOn(caller), relayOn(callee)]
+      for (const node of deployment.nodes) {
+        const id = node.env.RINGWIRE_NODE_ID ?? ''
+        expect(await node.terminate()).toBe(0)
+        // Both are on the other one.
+        for (const place of Object.values(await deployment.nodesOf(call_uuid))) expect(place).not.toBe(id)
+        await node.start()
+        await deployment.reaches(id)
+      }
+      isTalking = false
+      for (const sent of await Promise.all(relays)) expect(sent).toBeGreaterThan(20)
+      for (const client of [caller, callee]) await client.settle()
+      const { findings, counts } = check([caller.trace, callee.trace])
+      const nothing = { lost: [], doubled: [], outOfOrder: [], seq: [], replies: [], order: [], notRecovered: [] }
+      expect(findings).toEqual(nothing)
+      // Each node had to be left by somebody, the second one by both.
+      expect(counts.resumes).toBeGreaterThanOrEqual(3)
+      await goesOn(call)
     })
 
     test('[HEALTH1] Redis is away: who is connected stays, nobody new gets in, and all is well when it is back', async () => {
