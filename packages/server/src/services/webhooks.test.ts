@@ -205,6 +205,31 @@ test('[HOOK3] of what is to wake no attempt is put off until after the ring', as
   expect(failures).toMatchObject([{ cause: 'status 500', delivery: { type: 'call.wake' } }])
 })
 
+test('[HOOK3] a poll claims nothing for endpoints that have nothing due', async () => {
+  await webhooks.stop()
+  const stored = harness.stores().webhooks
+  let polls = 0
+  const claimed = new Set<string>()
+  await begin([0], {
+    ...stored,
+    due() {
+      polls++
+      return stored.due()
+    },
+    claim(wanted) {
+      for (const id of wanted.keys()) claimed.add(id)
+      return stored.claim(wanted)
+    },
+  })
+  const one = await receiver()
+  for (let n = 0; n < 10; n++) await endpointAt(one)
+  await until('each new endpoint was looked at once', () => claimed.size === 10)
+  claimed.clear()
+  const seen = polls
+  await until('it has polled three times', () => polls >= seen + 3)
+  expect([...claimed]).toEqual([])
+})
+
 test('[HOOK3] an endpoint that hangs, one that flaps and one that is gone delay no other', async () => {
   const [hanging, flapping, alive] = [await receiver(), await receiver(), await receiver()]
   const gone = await receiver()

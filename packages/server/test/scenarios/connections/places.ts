@@ -176,7 +176,10 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         const again = await connect(calleeId, 'agent', holder)
         await quiet(laptop, back, again)
         expect(candidateNumbers(laptop)).toEqual(range(0, 3))
-        expect([back.events(), again.events()]).toEqual([['auth.ok', 'call.cancelled'], ['auth.ok']])
+        expect(back.events()).toEqual(['auth.ok', 'call.cancelled'])
+        // A client that gave no sign of life for 3 s counts as gone, and may not have read what it was told.
+        const isGone = await Promise.race([back.closed.then(() => true), Promise.resolve(false)])
+        expect(again.events().slice(1)).toBeOneOf(isGone ? [[], ['call.cancelled']] : [[]])
         laptop.send('call.end', { call_uuid: callUuid })
         await caller.next('call.ended')
       })
