@@ -1,7 +1,7 @@
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import type { Findings } from './findings.ts'
 import { FuzzSocket } from './fuzz-socket.ts'
-import { mutateBytes, mutateJson } from './mutations.ts'
+import { mutateBytes, mutateJson, respell } from './mutations.ts'
 import type { Random } from './random.ts'
 
 /** Two people on sockets of their own, and how to let each in again. */
@@ -71,7 +71,8 @@ function anyEnvelope(
 function messageFrame(random: Random, envelope: object): { frame: Buffer; input: Uint8Array } {
   let value: unknown = envelope
   if (random.chance(0.6)) for (let i = 1 + random.int(2); i > 0; i--) value = mutateJson(random, value)
-  const text = Buffer.from(JSON.stringify(value) ?? '')
+  const written = JSON.stringify(value) ?? ''
+  const text = Buffer.from(random.chance(0.3) ? respell(random, written) : written)
   const isText = random.chance(0.7)
   // A text frame that is no UTF-8 ends the connection: bytes are changed in binary frames, and rarely in texts.
   const payload = random.chance(isText ? 0.02 : 0.6) ? mutateBytes(random, text) : text

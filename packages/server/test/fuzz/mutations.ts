@@ -103,3 +103,36 @@ export function mutateBytes(random: Random, bytes: Uint8Array): Buffer {
   }
   return out
 }
+
+/** Spells JSON in another way: some are the same value, some are refused [REL4]. */
+export function respell(random: Random, text: string): string {
+  switch (random.int(6)) {
+    case 0:
+      return `\ufeff${text}`
+    case 1:
+      return text.replaceAll(/[:,]/g, (mark) => `${mark}${random.pick(['', ' ', '\n', '\t \r\n'])}`)
+    case 2: {
+      const at = random.int(text.length)
+      return text.slice(0, at) + text.slice(at).replace(/[a-z]/, escaped)
+    }
+    case 3:
+      return text.replace('"data":{', `"data":{${random.pick(members)},`)
+    case 4:
+      return text.replaceAll(/\b\d+\b/g, (digits) =>
+        random.pick([digits, '1e400', '-0', '0.10', '12345678901234567890']),
+      )
+    default:
+      return text.replace('":"', `":"${random.pick(['\\u0000', '\\ud800', '\\udc00\\ud800', '\\ud83d\\ude00'])}`)
+  }
+}
+
+const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+const members = [
+  '"call_uuid":"x"',
+  '"\\u0063all_uuid":"x"',
+  '"from_user_id":"x","from_user_id":"y"',
+  '"from_\\u0072ole":"admin"',
+  '"a":{"b":1,"\\u0062":2}',
+  Array.from({ length: 40 }, (_, i) => `"k${i}":${i}`).join(),
+]
