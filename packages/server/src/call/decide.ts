@@ -210,7 +210,7 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
   // A session without a socket would lose the place at once. The message still counts for its device.
   const isGone = isEntering && command.isGone === true
   if (!maySpeak(place, actor, now) || (isGone && place.deviceId !== actor.deviceId)) {
-    const wait = place.state === 'vacant' ? { retry_after_ms: place.since + ownDeviceMs - now } : {}
+    const wait = place.state === 'vacant' ? { retry_after_ms: Math.max(0, place.since + ownDeviceMs - now) } : {}
     return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT', wait)
   }
   const seated = isGone ? call : withPlace(call, side, placeFor(actor, true))

@@ -66,6 +66,9 @@ test('[PLACE2] what a client sent before its socket closed takes effect for its 
   const left = answeredCall({ calleePlace: leftBy(bobMobile, now - 5_000) })
   expect(refusal(ask(left, gone('relay', bobOne)))).toBe('CALL_NOT_PARTICIPANT')
   expect(refusal(ask(left, gone('accept', bobOne)))).toBe('CALL_ALREADY_ANSWERED')
+  // A client that resumes reads this reply, and may ask again at once.
+  const late = answeredCall({ calleePlace: leftBy(bobMobile, now - 5_001) })
+  expect(ask(late, gone('relay', bobOne))).toMatchObject({ ok: false, details: { retry_after_ms: 0 } })
 })
 
 test('[PLACE2] who names the call takes a vacant place: its device at once, another one when it is vacant for 5 s', () => {
