@@ -28,11 +28,11 @@ export function createKnownEndpoints(subscribers: Subscribers) {
       return counts.changed === seen.changed ? undefined : seen.changed
     },
     take(counts: EndpointCounts, rows: readonly EndpointRow[]): readonly WebhookEndpoint[] {
-      const read = rows.map(endpointOf)
-      const changed = new Map(read.map((endpoint) => [endpoint.id, endpoint]))
+      // An endpoint that changed between two pages was read twice: the later row counts.
+      const changed = new Map(rows.map(endpointOf).map((endpoint) => [endpoint.id, endpoint]))
       const others = counts.removed === seen.removed ? list.filter(({ id }) => !changed.has(id)) : []
       seen = counts
-      list = [...others, ...read]
+      list = [...others, ...changed.values()]
       subscribers.replace(list)
       return list
     },
