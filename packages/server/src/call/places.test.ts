@@ -64,8 +64,9 @@ test('[PLACE2] what a client sent before its socket closed takes effect for its 
     'CALL_NOT_PARTICIPANT',
   )
   const left = answeredCall({ calleePlace: leftBy(bobMobile, now - 5_000) })
-  expect(refusal(ask(left, gone('relay', bobOne)))).toBe('CALL_NOT_PARTICIPANT')
-  expect(refusal(ask(left, gone('accept', bobOne)))).toBe('CALL_ALREADY_ANSWERED')
+  const details = { retry_after_ms: 0 }
+  expect(ask(left, gone('relay', bobOne))).toMatchObject({ code: 'CALL_NOT_PARTICIPANT', details })
+  expect(ask(left, gone('accept', bobOne))).toMatchObject({ code: 'CALL_ALREADY_ANSWERED', details })
   // A client that resumes reads this reply, and may ask again at once.
   const late = answeredCall({ calleePlace: leftBy(bobMobile, now - 5_001) })
   expect(ask(late, gone('relay', bobOne))).toMatchObject({ ok: false, details: { retry_after_ms: 0 } })

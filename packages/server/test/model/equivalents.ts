@@ -8,6 +8,8 @@ export const equivalents: Readonly<Record<string, string>> = {
     'it is asked of participants alone; the types ask',
   "decide.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":
     'a held place has no instant; the types ask',
+  'decide.ts decideSeated: only the right: isEntering && command.isGone === true':
+    'only those commands have it; the types ask',
   'decide.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
   "decide.ts withPlace: never: call.status === 'ringing'": 'the callee of a ringing call has no place; the types ask',
   'invite.ts decideInvite: only the right: !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs':
@@ -19,9 +21,11 @@ export const equivalents: Readonly<Record<string, string>> = {
   'effects.ts ringingData: one more: 0': 'a new call has all of its time before it',
 }
 
+const goneTest = 'call/places.test.ts [PLACE2] what a client sent before its socket closed'
+
 /**
- * Mutations that tables and worlds do not reach, for both sides close at one instant there and nobody is erased, and the test
- * that finds each.
+ * Mutations that tables and worlds do not reach, and the test that finds each. There both sides close at one instant, nobody is
+ * erased, and no socket closes before what came on it is done.
  */
 export const foundElsewhere: Readonly<Record<string, string>> = {
   'call.ts placeOf: never: isErased(call[side])': 'call/call.test.ts [SRV2]',
@@ -29,4 +33,13 @@ export const foundElsewhere: Readonly<Record<string, string>> = {
     'call/peers.test.ts [PEER1] [END5]',
   'peers.ts isSecondToClose: only the left: isClosed(place) && isClosed(other) && place.since >= other.since':
     'call/peers.test.ts [PEER1] [END5]',
+  'decide.ts decideSeated: false: true': goneTest,
+  'decide.ts decideSeated: only the left: !maySpeak(place, actor, now) || (isGone && place.deviceId !== actor.deviceId)':
+    goneTest,
+  'decide.ts decideSeated: only the left: isGone && place.deviceId !== actor.deviceId': goneTest,
+  'decide.ts decideSeated: ===: place.deviceId !== actor.deviceId': goneTest,
+  'decide.ts decideSeated: one more: 0': goneTest,
+  'decide.ts decideSeated: never: isGone': goneTest,
+  'decide.ts decideSeated: never: isGone (2)': goneTest,
+  'decide.ts decideSeated: never: isGone (3)': goneTest,
 }
