@@ -34,31 +34,49 @@ export function createDevices(reader: Database, writes: RowWrites): Devices {
     'SELECT device_id, address, registered_at FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id = ?',
   )
   const of = reader.query<DeviceRow, (string | number)[]>(devicesSql)
-  const write = (...statements: RowStatement[]) => writes.rows({ type: 'rows', statements, isLight: true })
+  /** Writes under way: what they change is not to be read yet. */
+  let writing = 0
+
+  async function write(statements: readonly RowStatement[], isLight = true): Promise<number> {
+    writing++
+    try {
+      return await writes.rows({ type: 'rows', statements, isLight })
+    } finally {
+      writing--
+    }
+  }
+
+  /** Read at once: writes are sent in the order in which they are asked for. */
+  function known(...device: string[]): DeviceRow | null {
+    try {
+      return one.get(...device)
+    } catch (error) {
+      throw sqlFailure(error)
+    }
+  }
 
   return {
     async put({ participant: { product, role, userId }, deviceId, address, registeredAt }) {
       const text = JSON.stringify(address)
       const hash = addressHash(address)
-      const known = await attempt(() => one.get(product, role, userId, deviceId))
-      if (known?.address === text && known.registered_at > registeredAt - deviceFreshMs) return
-      await write(
+      const before = writing > 0 ? null : known(product, role, userId, deviceId)
+      if (before?.address === text && before.registered_at > registeredAt - deviceFreshMs) return
+      await write([
         [putSql, product, role, userId, deviceId, text, hash, registeredAt],
         [movedSql, product, hash, userId, role, deviceId],
         [tooManySql, product, role, userId, product, role, userId, mostDevices],
         [givenUpSql, registeredAt - deviceKeptMs],
-      )
+      ])
     },
     async forget({ product, role, userId }, deviceId, address) {
       const device = [product, role, userId, deviceId] as const
       const gone = await (address === undefined
-        ? write([forgetSql, ...device])
-        : write([`${forgetSql} AND address_hash = ?`, ...device, addressHash(address)]))
+        ? write([[forgetSql, ...device]])
+        : write([[`${forgetSql} AND address_hash = ?`, ...device, addressHash(address)]]))
       return gone > 0
     },
     // Whose devices are erased is not to be known again, also after a loss of power.
-    forgetAll: ({ product, role, userId }) =>
-      writes.rows({ type: 'rows', statements: [[forgetAllSql, product, role, userId]], isLight: false }),
+    forgetAll: ({ product, role, userId }) => write([[forgetAllSql, product, role, userId]], false),
     of(participant, now) {
       const { product, role, userId } = participant
       return attempt(() =>
