@@ -106,7 +106,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   /** The service acknowledges what comes after the end of the call, and drops it [END1]. */
   function checkPassed({ status }: CallAck): void {
-    if (nextCallState(call.state, { type: 'stands', status }).name === 'over') throw overError()
+    // Whether it is over here as well says nothing about this relay.
+    if (nextCallState({ name: 'connected' }, { type: 'stands', status }).name === 'over') throw overError()
   }
 
   /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */

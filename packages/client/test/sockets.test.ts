@@ -78,6 +78,18 @@ describe('a socket that dies', () => {
     expect(heard).toEqual([])
   })
 
+  test('[END1] what was passed on is a success, also if this side has hung up before it hears so', async () => {
+    const { caller, callee } = await stage.two()
+    const calls = await talk(caller, callee)
+    const heard = next(calls.out, 'candidate')
+    const last = calls.in.sendCandidate(candidate('last'))
+    const ended = calls.in.end()
+    expect(calls.in.state.name).toBe('over')
+    await last
+    await ended
+    expect((await heard).candidate).toContain('last')
+  })
+
   test('silence is noticed by a request without a reply, and the request is not lost', async () => {
     const { caller, callee } = await stage.two({ heartbeatTimeoutMs: 300 })
     const calls = await talk(caller, callee)
