@@ -75,8 +75,6 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const { change } = shown
   const subscriptions: Unsubscribe[] = []
   let started = false
-  /** Connections that were made. */
-  let opened = 0
   let stopWatching = () => {}
   /** What the peer was told last. */
   let told: string | undefined
@@ -94,11 +92,9 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
 
   function rtcConfiguration(): RTCConfiguration {
     const iceServers = [...(options.iceServers ?? client?.iceServers ?? []), ...(configuration.iceServers ?? [])]
-    // One transport carries everything. Its candidates are gathered while the peer is still asked; not of a connection that
-    // replaces another, for where that is milliseconds old Chromium may gather from the pool for ever and find nothing.
+    // No candidate pool: in a connection that is milliseconds old Chromium may gather from it for ever and find nothing.
     const policy = client?.iceTransportPolicy
-    const iceCandidatePoolSize = opened > 1 ? 0 : 1
-    return { iceCandidatePoolSize, ...configuration, iceServers, ...(policy && { iceTransportPolicy: policy }) }
+    return { ...configuration, iceServers, ...(policy && { iceTransportPolicy: policy }) }
   }
 
   const senders = createSenders({
@@ -182,7 +178,6 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
 
   function open(): RTCPeerConnection {
     stopWatching()
-    opened++
     const connection = new environment.RTCPeerConnection(rtcConfiguration())
     const isCurrent = () => negotiation.connection() === connection && !shown.isClosed()
     connection.addEventListener('track', ({ track }) => {

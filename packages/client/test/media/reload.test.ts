@@ -42,7 +42,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
       }, side)
       expect(found.errors).toEqual([])
       expect(found.replaced).toBe(true)
-      // A pool in a connection that replaces another may keep Chromium from finding any candidate.
+      // A pool may keep Chromium from finding any candidate.
       expect(found.pool).toBe(0)
       expect(found.sameStream).toBe(true)
       expect(found.tracks).toEqual(['live', 'live'])
