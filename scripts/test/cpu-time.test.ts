@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { cpuSecondsOf } from './cpu-time.ts'
 
-/** A program that uses so much of a core. */
+/** A program that uses the given share of a core. */
 const burn = (ms: number) =>
   `let n = 0; while (process.cpuUsage().user < ${ms * 1000}) for (let i = 0; i < 1e6; i++) n += i;`
 

@@ -196,6 +196,6 @@ async function startProbe({ port, pid }: RunningSystem): Promise<{ stop(): Promi
   }
 }
 
-/** So long the main thread of a process has waited for a processor. */
+/** Time that the main thread of a process has waited for a processor, in ms. */
 const starvedMs = (pid: number) =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6

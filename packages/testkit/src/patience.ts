@@ -9,7 +9,7 @@ export function busyness(): number {
 const tickMs = 100
 /** A timer that is late by more says that this process stood still, in ms. */
 const noticedMs = 300
-/** What was measured when this process stood still is compared with its bound soon after, in ms. */
+/** Stalls are remembered for this time: a measurement is compared with its bound soon after it was made. In ms. */
 const rememberedMs = 120_000
 
 /** Answers for how long this process has stood still in the last minutes, in ms. */

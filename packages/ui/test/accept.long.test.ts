@@ -114,7 +114,7 @@ for (const arrives of ['late', 'never'] as const) {
     await ben.click(at('accept'))
     const code = await ben.evaluate(() => window.client.calls[0]?.accept().catch((error) => error.code))
     expect(code).toBe('TIMEOUT')
-    // Who has accepted has accepted: a reply brings the dialog back, and no timer.
+    // A client that has accepted stays so: only a reply brings the dialog back, no timer.
     await phase(ben, 'connecting')
     expect(await ben.locator(at('incoming')).count()).toBe(0)
     // A page with a dialog of its own takes the time-out for an end: it makes its media again, and accepts again.

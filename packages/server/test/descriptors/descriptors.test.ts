@@ -41,7 +41,7 @@ test('[MET2] more clients than descriptors: who cannot be served is told so, and
   expect(await small.metric('ringwire_limited_total{limit="descriptors"}')).toBe(others.length)
   expect(await small.metric('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
   expect(await small.metric('process_cpu_seconds_total')).toBeGreaterThan(0)
-  // Who was refused is gone, and there may be just enough room by the next look: a few more take it.
+  // The refused clients are gone, so the next look may find just enough room. A few more clients take it.
   const more: Silent[] = []
   await until('the log says so', () => {
     if (small.linesWith('file descriptors run out') > 0) return true

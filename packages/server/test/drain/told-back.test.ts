@@ -39,7 +39,7 @@ async function pairOn(callerAt: Service, calleeAt: Service): Promise<ExtendedPai
   return { caller, callee, callerId, calleeId }
 }
 
-/** The client goes to another node when its own one closes. Answers the jitter that it was told, and when it was back. */
+/** The client goes to another node when its own one closes. Answers the jitter in the close reason, and when the client was back. */
 async function moves(client: ExtendedClient, to: Service): Promise<{ jitterMs: number; backAt: number }> {
   const jitterMs = jitterOf(await client.closed)
   client.url = to.url

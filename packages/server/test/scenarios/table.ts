@@ -46,7 +46,7 @@ const ofOneNode: Row = { ...always, nodes: 'all' }
 const nodesLater: Row = { ...always, nodes: 'all' }
 const table: Readonly<Record<Group, Row>> = {
   flows: { ...always, cluster: 'all' },
-  // What is decided is the same everywhere; that it reaches everybody between nodes is in the flows.
+  // Decisions are the same in every composition. The flows show that they reach every node.
   states: { ...nodesLater, cluster: 'all' },
   backend: { ...nodesLater, cluster: 'all' },
   invites: nodesLater,

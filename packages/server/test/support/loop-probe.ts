@@ -8,7 +8,7 @@ const everyMs = 5
 const shortestMs = 20
 const statistics = `/proc/self/task/${process.pid}/schedstat`
 
-/** So long the main thread has run, in ms. */
+/** Time that the main thread has run, in ms. */
 const ran = () => Number(readFileSync(statistics, 'utf8').split(' ')[0]) / 1e6
 
 let at = performance.now()

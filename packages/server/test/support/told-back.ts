@@ -6,7 +6,7 @@ export const lateBackMs = 1_000
 /** By which the clocks of a test and of a node may differ: a node goes by its database. In ms. */
 export const clockMs = 200
 
-/** What a client that was closed with 1012 was told. */
+/** The close reason of a client that was closed with 1012. */
 export function jitterOf({ code, reason }: { readonly code: number; readonly reason: string }): number {
   expect([code, reason]).toEqual([1012, expect.stringMatching(/^restart, jitter_ms=\d+$/)])
   return Number(reason.split('=')[1])

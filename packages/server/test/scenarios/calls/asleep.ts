@@ -55,8 +55,8 @@ async function timelineOf(service: Service, callUuid: string): Promise<readonly 
 }
 
 /**
- * So many sessions of a device left a ping without an answer for 2 s: on a busy machine the test does so, too, and then a
- * push is right.
+ * Waits until this number of sessions of a device left a ping without an answer for 2 s. On a busy machine the test itself does
+ * so, and then a push is right.
  */
 export async function hadUnsure(service: Service, callUuid: string, device: string, sessions = 1): Promise<void> {
   const isIt = ({ what, device_id }: Entry) => what === 'unsure' && device_id === device

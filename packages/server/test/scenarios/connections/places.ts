@@ -177,7 +177,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         await quiet(laptop, back, again)
         expect(candidateNumbers(laptop)).toEqual(range(0, 3))
         expect(back.events()).toEqual(['auth.ok', 'call.cancelled'])
-        // A client that gave no sign of life for 3 s counts as gone, and may not have read what it was told.
+        // A client without a sign of life for 3 s counts as gone: nobody knows whether it has read the notice.
         const isGone = await Promise.race([back.closed.then(() => true), Promise.resolve(false)])
         expect(again.events().slice(1)).toBeOneOf(isGone ? [[], ['call.cancelled']] : [[]])
         laptop.send('call.end', { call_uuid: callUuid })

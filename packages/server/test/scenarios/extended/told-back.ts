@@ -36,7 +36,7 @@ async function pairOf(service: Service): Promise<ExtendedPair> {
   return { caller, callee, callerId, calleeId }
 }
 
-/** The jitter that they were told. */
+/** The jitter in the close reason. */
 async function restart(service: Service, { caller, callee }: ExtendedPair): Promise<number> {
   const closed = Promise.all([caller.closed, callee.closed])
   expect(await service.terminate()).toBe(0)
