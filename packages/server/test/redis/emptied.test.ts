@@ -55,6 +55,31 @@ test('[ORD3] what an owner has yet to write again is waited for, and hears what 
   expect(seen.socket.closes).toEqual([])
 }, 60_000)
 
+test('[ORD3] what was read before an owner wrote again is read again, though all have written since', async () => {
+  const [silent, other, seen] = await startTwo()
+  const goOn = holdUp(silent)
+  await admin.flushall()
+  let reads = 0
+  other.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== 'rows') return reply
+    reads++
+    // The first list is known to be incomplete. Of the second one the reply is late, and Redis is complete before it comes.
+    if (reads === 2) {
+      goOn()
+      await silent.settled()
+      await silent.look()
+      await other.look()
+      await other.look()
+    }
+    return reply
+  }
+  expect(await outcomeOf(() => other.sessions.appendRung(seen.identity.participant, end, []))).toBeUndefined()
+  expect(reads).toBeGreaterThan(2)
+  await silent.settled()
+  expect(numbersOf(seen.socket)).toEqual([1, 2])
+}, 60_000)
+
 test('[EXT3] a list of nodes that was emptied is no silence: whoever was asked is waited for', async () => {
   const [asked, other, seen] = await startTwo()
   const goOn = holdUp(asked)

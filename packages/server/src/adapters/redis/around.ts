@@ -155,15 +155,17 @@ export function createAround({ node, table, directory, owner, inbox, living, app
         const live = await liveOf(participant, at, began)
         await Promise.all(live.map((id) => append(id, push)))
       }
+      const since = performance.now()
       await tell()
-      if (!(await directory.areAll(participantHash(participant)))) await tell()
+      if (!(await directory.areAll(participantHash(participant), since))) await tell()
     },
     async seen(participant) {
       return (await live(participant)).map(({ expiresAt: _, ...seen }) => seen)
     },
     async appendRung(participant, push, except) {
+      const since = performance.now()
       await tellRung(participant, push, except)
-      if (!(await directory.areAll(participantHash(participant)))) await tellRung(participant, push, except)
+      if (!(await directory.areAll(participantHash(participant), since))) await tellRung(participant, push, except)
       if (isLast(push)) await passOn(participant, push)
     },
     async owing(identity) {

@@ -31,18 +31,19 @@ export interface Completeness {
   /** Looks at each master: what this node owns is written again where it is not there. */
   look(): Promise<void>
   /**
-   * True where what was just read under a tag can be believed, false where it has to be read again. Rejects with a
-   * `StoreError` where some node has yet to write what it owns, and did not in so many ms.
+   * True where what was just read under a tag can be believed, false where it has to be read again. `since`: when that read
+   * began, on the monotonic clock; nodes may have written what they own after it. Rejects with a `StoreError` where some node
+   * has yet to write what it owns, and did not in so many ms.
    */
-  isWhole(tag: string, ms?: number): Promise<boolean>
+  isWhole(tag: string, since: number, ms?: number): Promise<boolean>
   stop(): Promise<void>
 }
 
 interface Part {
   readonly marker: string
   readonly origin: string
-  /** Everybody has written what it owns since this master is what it is. */
-  isComplete: boolean
+  /** When this node knew that everybody has written what it owns since this master is what it is; infinite before that. */
+  completeAt: number
 }
 
 const lookMs = 1_000
@@ -79,21 +80,24 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
 
   async function lookAt({ name, marker, origin }: Master, isStart: boolean): Promise<void> {
     const last = parts.get(name)
-    const part = last?.marker === marker && last.origin === origin ? last : { marker, origin, isComplete: false }
+    const part =
+      last?.marker === marker && last.origin === origin
+        ? last
+        : { marker, origin, completeAt: Number.POSITIVE_INFINITY }
     parts.set(name, part)
     let words = await say(marker, '')
     wasUsed ||= words.size > 0
     if (words.get(node) !== origin) {
-      part.isComplete = false
+      part.completeAt = Number.POSITIVE_INFINITY
       if (!isStart) onMissing()
       words = await sayAgain(part, words.get(node), isStart, (id) => store.masterOf(tagOfSessionId(id) ?? '') === name)
     }
-    if (part.isComplete) return
+    if (Number.isFinite(part.completeAt)) return
     const missing = [...known].filter((other) => words.get(other) !== origin)
     const areDead = await Promise.all(missing.map(isDead))
     const dead = missing.filter((_, i) => areDead[i])
     if (dead.some((other) => words.get(other) !== gone)) await say(marker, origin, false, dead)
-    part.isComplete = missing.length === dead.length
+    if (missing.length === dead.length) part.completeAt = performance.now()
   }
 
   async function sayAgain(part: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
@@ -110,9 +114,9 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
     return new Map(Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i] ?? '', all[2 * i + 1] ?? ''] as const))
   }
 
-  async function isBelieved(tag: string): Promise<boolean> {
+  async function isBelieved(tag: string, since: number): Promise<boolean> {
     const part = parts.get(store.masterOf(tag))
-    return part?.isComplete === true && (await store.field(part.marker, node)) === part.origin
+    return part !== undefined && part.completeAt < since && (await store.field(part.marker, node)) === part.origin
   }
 
   return {
@@ -126,12 +130,12 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
       return wasUsed
     },
     look,
-    async isWhole(tag, ms = waitMs) {
-      if (await isBelieved(tag)) return true
+    async isWhole(tag, since, ms = waitMs) {
+      if (await isBelieved(tag, since)) return true
       for (const until = performance.now() + ms; performance.now() < until; await Bun.sleep(againMs)) {
         await look()
         // A look that began before may not have seen it.
-        if (await isBelieved(tag)) return false
+        if (await isBelieved(tag, Number.POSITIVE_INFINITY)) return false
       }
       throw new StoreError('unavailable', 'Redis was emptied, and not all nodes have written again what they own')
     },

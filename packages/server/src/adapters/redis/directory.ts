@@ -49,8 +49,11 @@ export interface Directory {
    * the store was emptied, some may be missing.
    */
   rowsOf(hash: string): Promise<readonly Row[]>
-  /** True where those that were just read are all, false where they have to be read again; see `Completeness`. */
-  areAll(hash: string): Promise<boolean>
+  /**
+   * True where those that were just read are all, false where they have to be read again. `since`: when that read began; see
+   * `Completeness`.
+   */
+  areAll(hash: string, since: number): Promise<boolean>
   /**
    * Takes a session over, if its fence is still that; its owner of before can write nothing more of it. `gone`: there is
    * nothing to go on with. Undefined where another one was faster.
@@ -81,18 +84,19 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
     async row(sessionId) {
       const tag = tagOfSessionId(sessionId)
       if (tag === undefined) return undefined
+      const since = performance.now()
       const row = await rowOfSession(sessionId)
-      return row !== undefined || (await isWhole(tag)) ? row : rowOfSession(sessionId)
+      return row !== undefined || (await isWhole(tag, since)) ? row : rowOfSession(sessionId)
     },
     async rowsOf(hash) {
-      const isSure = isWhole(tagOfHash(hash), soonMs).catch((error) => {
+      const isSure = isWhole(tagOfHash(hash), performance.now(), soonMs).catch((error) => {
         if (!(error instanceof StoreError)) throw error
         return false
       })
       const rows = await rowsOf(hash)
       return (await isSure) ? rows : rowsOf(hash)
     },
-    areAll: (hash) => isWhole(tagOfHash(hash)),
+    areAll: (hash, since) => isWhole(tagOfHash(hash), since),
     async claim(sessionId, fence) {
       const reply = await store.run('claim', [rowKey(sessionId), logKey(sessionId)], [node, fence])
       const [next, state, isWhole, entries] = reply

@@ -102,7 +102,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const store = options.store ?? createStore(options.url, onError)
   const newEpoch = () => randomBytes(8).toString('base64url')
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
-  const directory = createDirectory(store, node, (tag) => completeness.isWhole(tag))
+  const directory = createDirectory(store, node, (...how) => completeness.isWhole(...how))
   const longestMs = Math.max(windowMs, resumeWindowMs)
   const saves = createSaves({ store, node, table, longestMs, onRefused: refused, onError })
   const living = createLiving({
