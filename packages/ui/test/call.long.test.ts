@@ -115,6 +115,7 @@ describe('on React', () => {
     expect(await ben.locator(`${at('device-menu')} label`).allTextContents()).toContain('Microphone')
     await ben.click(at('choose-video'))
     await ben.waitForSelector(at('device-preview'))
+    await ben.waitForSelector(`${at('device-menu')} select`)
     expect(await ben.locator(`${at('device-menu')} label`).allTextContents()).toEqual(['Camera'])
     await picture(ben, 'devices')
     expect(await serious(ben)).toEqual([])
