@@ -31,9 +31,9 @@ export interface Completeness {
   /** Looks at each master: what this node owns is written again where it is not there. */
   look(): Promise<void>
   /**
-   * True where what was just read under a tag can be believed, false where it has to be read again. `since`: when that read
-   * began, on the monotonic clock; nodes may have written what they own after it. Rejects with a `StoreError` where some node
-   * has yet to write what it owns, and did not in so many ms.
+   * True if a read under a tag can be believed, false if it has to be repeated. `since`: when the read began, on the monotonic
+   * clock. Nodes may have written what they own after that. Rejects with a `StoreError` if some node has not written again what
+   * it owns within `ms`.
    */
   isWhole(tag: string, since: number, ms?: number): Promise<boolean>
   stop(): Promise<void>
