@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import type { Page } from 'playwright-core'
 
 declare global {
@@ -6,6 +7,9 @@ declare global {
     ringwireDemo: { peerConnection: RTCPeerConnection | undefined }
   }
 }
+
+/** The shortest window, in ms. */
+const windowMs = 500
 
 export type FlowWindow = { ms: number; audio: number; video: number }
 
@@ -61,11 +65,16 @@ export async function measureFlow(
 
 /**
  * Sound in every window, and pictures in all of them together: a browser that is short of processor time or bandwidth
- * sends sound and leaves out frames.
+ * sends sound and leaves out frames. Where more processes want to run than there are cores, a window or two may be silent.
  */
 export function expectFlow(flow: readonly FlowWindow[], kinds: readonly ('audio' | 'video')[]): void {
-  const heard = flow.map(({ ms, audio }) => ({ ms, isHeard: audio > 0 }))
-  if (kinds.includes('audio')) expect(heard).toEqual(heard.map(({ ms }) => ({ ms, isHeard: true })))
+  if (kinds.includes('audio')) {
+    const mostSilent = Math.ceil(soon(windowMs) / windowMs) - 1
+    expect(flow.filter(({ audio }) => audio === 0).length, JSON.stringify(flow)).toBeWithin(
+      0,
+      Math.min(mostSilent, flow.length - 1) + 1,
+    )
+  }
   if (kinds.includes('video')) expect(flow.reduce((sum, { video }) => sum + video, 0)).toBeGreaterThan(0)
 }
 

@@ -112,13 +112,13 @@ describe('PostgreSQL and its faults', () => {
   test('connections are terminated again and again', async () => {
     const work = startWork([harness.store()], 64)
     let terminated = 0
-    for (const until = performance.now() + 6000; performance.now() < until; ) {
+    // As many as it takes, however long a busy machine needs for them.
+    for (const least = performance.now() + 6000; terminated <= 100 || performance.now() < least; ) {
       await Bun.sleep(Math.random() * 60)
       terminated += await server.terminateBackends(harness.database)
     }
     await work.stop()
     await check(work)
-    expect(terminated).toBeGreaterThan(100)
     expect(work.failures.unknown).toBeGreaterThan(0)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
   }, 240_000)
