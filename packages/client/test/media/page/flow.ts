@@ -55,6 +55,19 @@ export async function measureFlow(media: CallMedia, windows: number): Promise<Fl
   return found
 }
 
+/** Resolves when something of each kind has come since this was called; after a new path, or a new page, that takes a moment. */
+export async function arriving(media: CallMedia, kinds: readonly ('audio' | 'video')[], ms = 30_000): Promise<void> {
+  const deadline = performance.now() + ms
+  let first = await totals(media)
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const now = await totals(media)
+    if (kinds.every((kind) => now[`${kind}Packets`] > first[`${kind}Packets`])) return
+    if (now.audioPackets < first.audioPackets || now.videoPackets < first.videoPackets) first = now
+    if (performance.now() > deadline) throw new Error(`Nothing arrives: ${describe(media)}`)
+  }
+}
+
 export async function until(isTrue: () => boolean, timeoutMs = 30_000): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!isTrue()) {

@@ -2,7 +2,7 @@
 import { createCallClient } from '../../../src/client.ts'
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
 import type { Call } from '../../../src/types.ts'
-import { flowing, measureFlow, totals, until } from './flow.ts'
+import { arriving, flowing, measureFlow, totals, until } from './flow.ts'
 
 const query = new URLSearchParams(location.search)
 const options: CallMediaOptions = {
@@ -74,6 +74,7 @@ const phone = {
       const { connectionState, signalingState } = phone.media?.connection ?? {}
       return ufrag() !== ufragBefore && connectionState === 'connected' && signalingState === 'stable'
     }, 25_000),
+  arriving: (kinds: readonly ('audio' | 'video')[]) => arriving(phone.media as CallMedia, kinds),
   measureFlow: (windows: number) => measureFlow(phone.media as CallMedia, windows),
   totals: () => totals(phone.media as CallMedia),
   until,

@@ -92,11 +92,12 @@ export function pairOf<AnyPage extends DrivenPage, AnyPhone extends PhoneOf<AnyP
     },
     /**
      * Sound in every window of 500 ms at both, and pictures in all of them together. They begin when each kind comes: media
-     * flows by what comes first, and the other side may still be opening its devices.
+     * flows by what comes first, the other side may still be opening its devices, and a new path takes a moment.
      */
     async expectMedia(windows: number, kinds: readonly ('audio' | 'video')[]): Promise<void> {
       const measure = async ([count, kinds]: [number, readonly ('audio' | 'video')[]]) => {
         await window.phone.until(() => kinds.every((kind) => window.phone.media?.state.receiving[kind]))
+        await window.phone.arriving(kinds)
         return window.phone.measureFlow(count)
       }
       const flows = both.map(({ page }) => page.evaluate(measure, [windows, kinds] as [number, typeof kinds]))
