@@ -12,6 +12,7 @@ import { openSqlite } from './adapters/sqlite/open.ts'
 import { demoKeyFile } from './auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
+import { createCluster } from './cluster/sessions.ts'
 import type { Config } from './config/config.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Meter } from './observability/metrics.ts'
@@ -220,58 +221,74 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const heartbeats = await openPostgresNodes({
     url: databaseUrl,
     nodeId: config.nodeId,
-    isGone: (node) => redis.isGone(node),
-    saysItLives: (node) => redis.saysItLives(node),
-    isReady: () => redis.isReady(),
+    isGone: (node) => cluster.isGone(node),
+    saysItLives: (node) => cluster.saysItLives(node),
+    isReady: () => cluster.isReady(),
     sockets,
     keptMs: outagesKeptMs(config),
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })
   const localCounters = createMemoryCounters()
+  const isDead = (node: string) => heartbeats.isDead(node)
+  const onError = (error: unknown) => logger.warn({ error }, 'Redis')
   const redis = createRedisBackend({
     url: redisUrl,
     prefix: config.redisPrefix,
     deployment: heartbeats.deployment,
     node: heartbeats.self,
-    windowMs: finalsMs,
-    resumeWindowMs: config.resumeWindowMs,
+    isDead,
     fallback: localCounters,
     ownWakes: createMemoryWakes(heartbeats.clock.now),
     now: heartbeats.clock.now,
-    isDead: (node) => heartbeats.isDead(node),
+    onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
+    onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
+    onError,
+    timed: createTimed(options.meter, 'redis'),
+  })
+  const cluster = createCluster({
+    ...redis,
+    node: heartbeats.self,
+    windowMs: finalsMs,
+    resumeWindowMs: config.resumeWindowMs,
+    isDead,
     owners: () => heartbeats.owners(),
     onCall,
     onTold,
-    onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
-    onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
-    onError: (error) => logger.warn({ error }, 'Redis'),
-    timed: createTimed(options.meter, 'redis'),
+    onError,
   })
   async function close(): Promise<void> {
-    await redis.close()
+    await cluster.close()
+    redis.close()
     await heartbeats.stop()
     await stores.close()
   }
   let hasSessions: boolean
   try {
-    hasSessions = await redis.start()
+    await redis.ready()
+    hasSessions = await cluster.start()
     await heartbeats.start()
     // Whatever is asked before the first sweep is asked at this time.
-    await redis.sessions.sweep(heartbeats.clock.now())
+    await cluster.sessions.sweep(heartbeats.clock.now())
   } catch (error) {
     await close()
     throw error
   }
-  const { sessions, wakes, save, counters, tell, told, tryWrite: tryRedis } = redis
-  const { self, isDead, others, loads, uptime, clock, serve } = heartbeats
+  const { sessions, save, tell, told } = cluster
+  const { counters, wakes } = redis
+  const { self, others, loads, uptime, clock, serve } = heartbeats
   const nodes: Nodes = {
     ...{ self, isDead, others, loads, tell, told },
     async isStillDead(node) {
       // Where Redis does not answer at once, what was seen there last counts: rings wait for this [RING1].
-      if (isDead(node)) await Promise.race([redis.lookForNodes().catch(() => {}), Bun.sleep(lookMs)])
+      if (isDead(node)) await Promise.race([cluster.lookForNodes().catch(() => {}), Bun.sleep(lookMs)])
       return isDead(node)
     },
+  }
+  async function tryRedis(): Promise<void> {
+    await redis.tryWrite()
+    // It is back, and what waited for it is not written yet: nobody could come in.
+    if (!cluster.canSave()) throw new StoreError('unavailable', 'sessions are not saved yet')
   }
   const countAway = () => undefined
   const shared = { isShared: true, hasSessions, tryRedis, countAway, serve, close }

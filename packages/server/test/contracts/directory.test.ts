@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
-import { createDirectory, rowKey } from '../../src/adapters/redis/directory.ts'
+import { createRedisDirectory } from '../../src/adapters/redis/directory.ts'
+import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { newSessionId } from '../../src/session/session-id.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { somebody } from './session-parts.ts'
@@ -18,7 +19,7 @@ afterAll(async () => {
 })
 
 test('[PING1] a node that takes a session over takes over neither its socket nor the doubt about it', async () => {
-  const directory = createDirectory(store, 'two', async () => true)
+  const directory = createRedisDirectory(store, 'two')
   const id = newSessionId(somebody())
   await store.client.hset(rowKey(id), { o: 'one', f: '1', c: 'state', k: '1', u: '1' })
   expect(await directory.row(id)).toMatchObject({ owner: 'one', hasSocket: true, isUnsure: true })

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import type { Sessions, Sink } from '../../src/ports/sessions.ts'
 import type { RedisDatabases } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 import type { OpenSessions, SessionsHarness } from './session-parts.ts'
 
 /** What a node sends its commands through, where it is not what this build has. */

@@ -3,9 +3,9 @@
  * `bun packages/server/test/redis/append.measure.ts`
  */
 import { connect } from '../../src/adapters/redis/connection.ts'
-import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { openReady, pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
+import { createRedisSessions } from '../support/redis-sessions.ts'
 
 const seconds = 3
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import {
   comeBack,
   numbersOf,
@@ -17,6 +16,7 @@ import {
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { registerEmptiedRules } from '../contracts/sessions-emptied.ts'
 import { startCluster } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 
 /** Three masters: a script that touched two slots would fail here. */
 let cluster: Awaited<ReturnType<typeof startCluster>>

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { rowKey } from '../../src/adapters/redis/directory.ts'
+import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { comeBack, numbersOf, openReady, pushes, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, outcomeOf, type SessionNode, sendAll } from './session-nodes.ts'

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
@@ -18,6 +17,7 @@ import {
   windowMs,
 } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 
 let server: RedisServer
 let nodes: RedisSessions[] = []

@@ -6,9 +6,9 @@ import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
-import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { openReady, pushes, resumeWindowMs, type Seen, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
+import { createRedisSessions } from '../support/redis-sessions.ts'
 
 const server = await startRedis()
 const client = new Redis(server.url)

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { createStore } from '../../src/adapters/redis/connection.ts'
-import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
-import { createSaves } from '../../src/adapters/redis/saves.ts'
+import { createRedisCopies } from '../../src/adapters/redis/copies.ts'
+import { logKey, rowKey } from '../../src/adapters/redis/keys.ts'
+import { createSaves } from '../../src/cluster/saves.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import type { Session } from '../../src/session/session.ts'
@@ -276,8 +277,8 @@ test('[EXT3] a session is given away with all that came meanwhile, whoever waits
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch: () => 'epoch', isShared: true })
   const refused: Session[] = []
   const saves = createSaves({
-    ...{ node: 'one', table, longestMs: resumeWindowMs },
-    store: { ...store, run },
+    ...{ table, longestMs: resumeWindowMs },
+    copies: createRedisCopies({ ...store, run }, 'one'),
     onRefused: (session) => refused.push(session),
     onError: () => {},
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { numbersOf, openReady, pushes, resumeWindowMs, somebody, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 
 /** Several nodes tell of one call: one of them may have begun with the session that has the place now. */
 let server: RedisServer

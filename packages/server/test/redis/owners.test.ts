@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { rowKey } from '../../src/adapters/redis/directory.ts'
+import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,

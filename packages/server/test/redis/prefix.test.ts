@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { indexKey } from '../../src/adapters/redis/directory.ts'
+import { indexKey } from '../../src/adapters/redis/keys.ts'
 import { participantHash } from '../../src/session/session-id.ts'
 import { openReady } from '../contracts/session-parts.ts'
 import { useSessionNodes } from './session-nodes.ts'

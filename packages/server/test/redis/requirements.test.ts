@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
-import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
+import { createRedisSessions } from '../support/redis-sessions.ts'
 
 let server: RedisServer
 let admin: Redis

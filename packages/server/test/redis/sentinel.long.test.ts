@@ -4,7 +4,6 @@ import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
@@ -19,6 +18,7 @@ import {
   windowMs,
 } from '../contracts/session-parts.ts'
 import { makeCertificates } from '../support/certificates.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 import { type SentinelGroup, startSentinelGroup } from '../support/sentinel.ts'
 
 let group: SentinelGroup

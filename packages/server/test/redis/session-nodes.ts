@@ -1,11 +1,11 @@
 import { afterAll, afterEach } from 'bun:test'
 import { Redis } from 'ioredis'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
-import { rowKey } from '../../src/adapters/redis/directory.ts'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 
 /** What becomes of a script that a node runs: `send` sends it to the real server. */
 export type OnScript = (

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
+import { createRedisSessions } from '../support/redis-sessions.ts'
 
 test('who waits for a node that does not hear what it is told is told so after ten rounds', async () => {
   const server = await startRedis()

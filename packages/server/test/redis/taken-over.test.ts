@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
+import { logKey, rowKey } from '../../src/adapters/redis/keys.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import type { Call, Place } from '../../src/call/call.ts'
 import { accepted, ended, ringing } from '../contracts/calls.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 
 const names = ['one', 'two', 'three'] as const
 let server: RedisServer

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { freePort } from '@ringwire/testkit/ports'
 import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { numbersOf, openReady, relays, resumeWindowMs, upTo, windowMs } from '../contracts/session-parts.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
+import { createRedisSessions } from '../support/redis-sessions.ts'
 
 let certificates: Certificates
 let server: RedisServer

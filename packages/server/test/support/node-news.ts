@@ -1,5 +1,6 @@
 import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createInbox } from '../../src/adapters/redis/inbox.ts'
+import { createRedisPost } from '../../src/adapters/redis/post.ts'
+import { createInbox } from '../../src/cluster/inbox.ts'
 import { idOf } from '../../src/ports/node-name.ts'
 
 /**
@@ -8,6 +9,7 @@ import { idOf } from '../../src/ports/node-name.ts'
  */
 export class NodeNews {
   private readonly store: ReturnType<typeof createStore>
+  private readonly post: ReturnType<typeof createRedisPost>
   private readonly inbox: ReturnType<typeof createInbox>
   private readonly listening: Promise<void>
   private readonly ids: readonly string[]
@@ -19,10 +21,11 @@ export class NodeNews {
   constructor(url: string, ids: readonly string[]) {
     this.ids = ids
     this.store = createStore(url, () => {})
+    const node = `test-${crypto.randomUUID()}`
+    this.post = createRedisPost({ url, store: this.store, node, onError: () => {} })
     this.inbox = createInbox({
-      url,
-      store: this.store,
-      node: `test-${crypto.randomUUID()}`,
+      post: this.post,
+      node,
       onFrame: () => undefined,
       saved: () => undefined,
       onRefused: (_, answer) => answer,
@@ -66,6 +69,7 @@ export class NodeNews {
 
   close(): void {
     this.inbox.stop()
+    void this.post.stop()
     this.store.close()
   }
 }

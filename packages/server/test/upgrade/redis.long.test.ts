@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { newSessionId } from '../../src/session/session-id.ts'
 import { pushes } from '../contracts/session-parts.ts'
 import { dumpRedis } from '../fixtures/dump.ts'
 import { loadRedis, readFixture, recordings } from '../fixtures/load.ts'
 import { createRecorder, type RecordedRedis, type RecordedSession, recordRedis } from '../fixtures/record-redis.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 
 /** Sessions that nodes of earlier versions left in Redis, as they were recorded then, byte by byte. */
 let server: RedisServer

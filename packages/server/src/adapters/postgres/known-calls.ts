@@ -1,5 +1,5 @@
 import { type Call, type CallRef, callKey, isLive, type Participant, sideOf } from '../../call/call.ts'
-import { forgetOldest } from '../oldest.ts'
+import { forgetOldest } from '../../ports/oldest.ts'
 
 /**
  * Calls as this process saw them last. Others write too, so what is known here may be old: it is believed only where the

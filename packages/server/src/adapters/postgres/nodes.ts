@@ -2,7 +2,7 @@ import type { Outage } from '../../call/call.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { connectionName, isReplacedBy, newNodeName } from '../../ports/node-name.ts'
 import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
-import { forgetOldest } from '../oldest.ts'
+import { forgetOldest } from '../../ports/oldest.ts'
 import { Connections } from './connections.ts'
 import { beatSql, type OtherRow } from './heartbeat.ts'
 

@@ -1,19 +1,21 @@
-import { type Participant, participantKey } from '../../call/call.ts'
-import { isLast, type Push } from '../../ports/push.ts'
-import type { SessionIdentity, Sessions } from '../../ports/sessions.ts'
-import { goneSince, type Session } from '../../session/session.ts'
-import { participantHash } from '../../session/session-id.ts'
-import type { SessionTable } from '../../session/table.ts'
-import { type Directory, deviceField, deviceOf, type Row } from './directory.ts'
+import { type Participant, participantKey } from '../call/call.ts'
+import type { Row } from '../ports/directory.ts'
+import { isLast, type Push } from '../ports/push.ts'
+import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
+import { goneSince, type Session } from '../session/session.ts'
+import { participantHash } from '../session/session-id.ts'
+import type { SessionTable } from '../session/table.ts'
+import type { BelievedDirectory } from './directory.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import { changing, type Owner, pauseOf } from './owner.ts'
+import { deviceField, deviceOf } from './rows.ts'
 import type { Saves } from './saves.ts'
 
 export interface AroundOptions {
   readonly node: string
   readonly table: SessionTable
-  readonly directory: Directory
+  readonly directory: BelievedDirectory
   readonly owner: Owner
   readonly inbox: Pick<Inbox, 'ask'>
   readonly living: Living

@@ -1,8 +1,8 @@
-import { isReplacedBy } from '../../ports/node-name.ts'
-import type { Store } from './connection.ts'
+import { isReplacedBy } from '../ports/node-name.ts'
+import type { Post } from '../ports/post.ts'
 
 export interface LivingOptions {
-  readonly store: Store
+  readonly post: Pick<Post, 'beat'>
   readonly node: string
   /** A node did not say that it lives for a while: nobody waits for its answers. */
   readonly onSilent: (node: string) => void
@@ -39,11 +39,9 @@ export interface Living {
   awayMs(): number
   /** Says that this node lives, and looks who else does. */
   beat(): Promise<void>
-  stop(): Promise<void>
+  stop(): void
 }
 
-/** Of nodes that own sessions: those of the version before, which do not, say so elsewhere. */
-const aliveKey = 'rw:alive'
 const beatMs = 1_000
 /** A node that could not look for so long does not know who is gone. */
 const blindMs = 3_000
@@ -64,7 +62,7 @@ interface Other {
   isSilent: boolean
 }
 
-export function createLiving({ store, node, onSilent, onDoubted, onError }: LivingOptions): Living {
+export function createLiving({ post, node, onSilent, onDoubted, onError }: LivingOptions): Living {
   /** By their names; this one is among them. */
   const nodes = new Map<string, Other>()
   /** When this one began to listen, and last could. */
@@ -90,9 +88,9 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   async function beat(): Promise<void> {
     if (isStopped) return
     const sentAt = performance.now()
-    const [isNew, at, ...listed] = await store.run('nodes', [aliveKey], [node, deadMs])
+    const { isNew, at, listed } = await post.beat(deadMs)
     // Somebody emptied the store, or it forgot this node while it could not beat.
-    if (isNew === 1 && beatAt !== 0) {
+    if (isNew && beatAt !== 0) {
       emptiedAt = performance.now()
       onDoubted()
     }
@@ -106,7 +104,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     beatAt = now
     saidAt = Math.max(saidAt, sentAt)
     for (const each of nodes.values()) each.isListed = false
-    for (let i = 0; i < listed.length; i += 2) list(String(listed[i]), now, now - (Number(at) - Number(listed[i + 1])))
+    for (const [other, saidAt] of listed) list(other, now, now - (at - saidAt))
     warnIfReplaced()
     for (const [other, { knownAt, isSilent }] of nodes) {
       if (now - knownAt <= deadMs) continue
@@ -208,10 +206,9 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     known: () => nodes.keys(),
     awayMs: () => performance.now() - beatAt,
     beat,
-    async stop() {
+    stop() {
       isStopped = true
       for (const each of [timer, looking]) clearInterval(each)
-      await store.client.zrem(aliveKey, node).catch(() => undefined)
     },
   }
 }

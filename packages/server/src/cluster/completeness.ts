@@ -1,10 +1,10 @@
-import { StoreError } from '../../ports/store-error.ts'
-import { tagOfSessionId } from '../../session/session-id.ts'
-import { forgetOldest } from '../oldest.ts'
-import type { Master, Store } from './connection.ts'
+import type { Directory, Master } from '../ports/directory.ts'
+import { forgetOldest } from '../ports/oldest.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { tagOfSessionId } from '../session/session-id.ts'
 
 export interface CompletenessOptions {
-  readonly store: Store
+  readonly directory: Pick<Directory, 'masters' | 'masterOf' | 'say' | 'said'>
   readonly node: string
   /** Those that may own sessions, as far as anybody knows. */
   readonly others: () => Iterable<string>
@@ -55,7 +55,7 @@ const mostNodes = 200
 const gone = 'gone'
 
 export function createCompleteness(options: CompletenessOptions): Completeness {
-  const { store, node, others, isDead, onForgotten, onGivenUp, onMissing, onError } = options
+  const { directory, node, others, isDead, onForgotten, onGivenUp, onMissing, onError } = options
   /** By the name of the master. */
   const parts = new Map<string, Part>()
   const known = new Set<string>()
@@ -73,7 +73,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
   async function lookNow(isStart: boolean): Promise<void> {
     for (const other of others()) if (other !== node) known.add(other)
     forgetOldest(known, mostNodes)
-    const masters = await store.masters()
+    const masters = await directory.masters()
     for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)
     await Promise.all(masters.map((master) => lookAt(master, isStart)))
   }
@@ -85,38 +85,38 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
         ? last
         : { marker, origin, completeAt: Number.POSITIVE_INFINITY }
     parts.set(name, part)
-    let words = await say(marker, '')
+    let words = await directory.say(marker, '')
     wasUsed ||= words.size > 0
     if (words.get(node) !== origin) {
       part.completeAt = Number.POSITIVE_INFINITY
       if (!isStart) onMissing()
-      words = await sayAgain(part, words.get(node), isStart, (id) => store.masterOf(tagOfSessionId(id) ?? '') === name)
+      words = await sayAgain(
+        part,
+        words.get(node),
+        isStart,
+        (id) => directory.masterOf(tagOfSessionId(id) ?? '') === name,
+      )
     }
     if (Number.isFinite(part.completeAt)) return
     const missing = [...known].filter((other) => words.get(other) !== origin)
     const areDead = await Promise.all(missing.map(isDead))
     const dead = missing.filter((_, i) => areDead[i])
-    if (dead.some((other) => words.get(other) !== gone)) await say(marker, origin, false, dead)
+    if (dead.some((other) => words.get(other) !== gone)) await directory.say(marker, origin, false, dead)
     if (missing.length === dead.length) part.completeAt = performance.now()
   }
 
   async function sayAgain(part: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
     const { marker, origin } = part
     if (!isStart && word !== gone) await onForgotten(isOf)
-    const words = await say(marker, origin, isStart)
+    const words = await directory.say(marker, origin, isStart)
     if (words.get(node) !== gone) return words
     await onGivenUp(isOf)
-    return say(marker, origin, true)
-  }
-
-  async function say(marker: string, word: string, isForced = false, dead: readonly string[] = []) {
-    const all = (await store.run('written', [marker], [node, word, isForced ? '1' : '', ...dead])) as string[]
-    return new Map(Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i] ?? '', all[2 * i + 1] ?? ''] as const))
+    return directory.say(marker, origin, true)
   }
 
   async function isBelieved(tag: string, since: number): Promise<boolean> {
-    const part = parts.get(store.masterOf(tag))
-    return part !== undefined && part.completeAt < since && (await store.field(part.marker, node)) === part.origin
+    const part = parts.get(directory.masterOf(tag))
+    return part !== undefined && part.completeAt < since && (await directory.said(part.marker)) === part.origin
   }
 
   return {

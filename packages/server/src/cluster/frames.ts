@@ -1,5 +1,5 @@
-import type { Push } from '../../ports/push.ts'
-import type { SessionIdentity } from '../../ports/sessions.ts'
+import type { Push } from '../ports/push.ts'
+import type { SessionIdentity } from '../ports/sessions.ts'
 import type { Operation } from './operations.ts'
 
 /** A relay for a session that has a place, under the number of its request; answers as `do` [EXT4]. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createSocket, identityOf } from '../../../test/contracts/session-parts.ts'
-import { createSessionTable } from '../../session/table.ts'
+import { createSocket, identityOf } from '../../test/contracts/session-parts.ts'
+import { createSessionTable } from '../session/table.ts'
 import { notHere } from './frames.ts'
 import { createOwner, type OwnerOptions } from './owner.ts'
 import { createResumes } from './resumes.ts'

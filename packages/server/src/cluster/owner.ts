@@ -1,22 +1,24 @@
-import { sameParticipant } from '../../call/call.ts'
-import type { SessionIdentity, Sink } from '../../ports/sessions.ts'
-import { StoreError } from '../../ports/store-error.ts'
-import { readSession } from '../../session/copy.ts'
-import { LateError, socketAhead } from '../../session/late.ts'
-import { mayResume, type Session } from '../../session/session.ts'
-import { tagOfSessionId } from '../../session/session-id.ts'
-import type { SessionTable } from '../../session/table.ts'
-import { forgetOldest } from '../oldest.ts'
-import { type Directory, type Row, stampOf } from './directory.ts'
+import { sameParticipant } from '../call/call.ts'
+import type { Row } from '../ports/directory.ts'
+import { forgetOldest } from '../ports/oldest.ts'
+import type { SessionIdentity, Sink } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { readSession } from '../session/copy.ts'
+import { LateError, socketAhead } from '../session/late.ts'
+import { mayResume, type Session } from '../session/session.ts'
+import { tagOfSessionId } from '../session/session-id.ts'
+import type { SessionTable } from '../session/table.ts'
+import type { BelievedDirectory } from './directory.ts'
 import { notHere } from './frames.ts'
 import { askMs, type Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
+import { stampOf } from './rows.ts'
 import type { Saves } from './saves.ts'
 
 export interface OwnerOptions {
   readonly node: string
   readonly table: SessionTable
-  readonly directory: Directory
+  readonly directory: BelievedDirectory
   readonly saves: Saves
   readonly ask: Inbox['ask']
   /** Known for sure not to serve any more, as far as was seen at the last look; and the same as of now. */

@@ -1,15 +1,13 @@
-import { connectionName, idOf } from '../../ports/node-name.ts'
-import { StoreError } from '../../ports/store-error.ts'
-import { Taken } from '../../session/taken.ts'
-import { forgetOldest } from '../oldest.ts'
+import { forgetOldest } from '../ports/oldest.ts'
+import type { Post } from '../ports/post.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { Taken } from '../session/taken.ts'
 import { type Answer, addAnswer, type Batch, type Message, readBatch, writeBatch } from './batch.ts'
-import { type Client, connect, type Store, tellErrors } from './connection.ts'
 import type { Frame } from './frames.ts'
 import { RefusedError } from './saves.ts'
 
 export interface InboxOptions {
-  readonly url: string
-  readonly store: Store
+  readonly post: Pick<Post, 'send' | 'listen'>
   readonly node: string
   /** Does what another node asks for; undefined answers nothing in particular. */
   readonly onFrame: (frame: Frame, from: string) => unknown
@@ -26,7 +24,7 @@ export interface InboxOptions {
   readonly heardMs?: number | undefined
 }
 
-/** Frames from node to node: a stream in the store for each, read in order, and trimmed by who reads it. */
+/** Frames from node to node: questions and their answers, and what a node lets others know. */
 export interface Inbox {
   start(): Promise<void>
   /**
@@ -38,8 +36,6 @@ export interface Inbox {
   giveUp(node: string): void
   /** Lets a node know; it may be lost. */
   tell(node: string, frame: Frame): void
-  /** The store may have lost what was written: it is read from its begin. */
-  readAgain(): void
   /** Resolves when everything that was sent to this node before is read and done; false where that is not so within 3 s. */
   heard(): Promise<boolean>
   stop(): void
@@ -50,14 +46,9 @@ export const askMs = 4_500
 const defaultHeardMs = 3_000
 /** One that is silent has so long: longer than it takes to hear that a node has started. In ms. */
 const silentMs = 1_500
-/** Less than a connection may be silent, in ms. */
-const blockMs = 1_500
 const againMs = 100
 /** Longer than one read: who did not read for so long may be taken for dead. In ms. */
 const stallMs = 3_000
-const mostRead = 200
-/** Of what was read it is forgotten in the store after so many reads. */
-const trimEvery = 32
 /** Senders of which it is known what was read. */
 const mostSenders = 1_000
 
@@ -75,11 +66,8 @@ interface Waiting {
   readonly timer: Timer
 }
 
-export const inboxOf = (node: string) => `rw:n:{${node}}`
-
 export function createInbox(options: InboxOptions): Inbox {
-  const { url, store, node, onFrame, saved, onRefused, isSilent, onStall, onError, heardMs = defaultHeardMs } = options
-  const mine = inboxOf(node)
+  const { post, node, onFrame, saved, onRefused, isSilent, onStall, onError, heardMs = defaultHeardMs } = options
   const outgoing = new Map<string, Message[]>()
   /** What was just done, by who is told so. */
   const unanswered = new Map<string, Done[]>()
@@ -87,11 +75,8 @@ export function createInbox(options: InboxOptions): Inbox {
   const senders = new Map<string, Taken>()
   /** Of answers that could not be posted, how long they are tried again. */
   const answersUntil = new WeakMap<Message, number>()
-  let reader: Client | undefined
-  let lastId = '0-0'
   let lastN = 0
   let lastAsked = 0
-  let reads = 0
   let readAt = performance.now()
   let isStopped = false
 
@@ -105,17 +90,13 @@ export function createInbox(options: InboxOptions): Inbox {
     return messages
   }
 
-  function post(to: string, message: Message): void {
-    outgoingTo(to).push(message)
-  }
-
   function postAll(): void {
     const all = [...outgoing]
     outgoing.clear()
     for (const [to, messages] of all) {
       lastN++
       const batch: Batch = { from: node, n: lastN, messages }
-      store.run('post', [inboxOf(to)], [writeBatch(batch)]).catch((error) => notPosted(to, messages, error))
+      post.send(to, writeBatch(batch)).catch((error) => notPosted(to, messages, error))
     }
   }
 
@@ -124,7 +105,7 @@ export function createInbox(options: InboxOptions): Inbox {
     for (const message of messages) {
       if (message[1] !== null) settle(message[0])?.reject(error)
       // Who asked waits for it; one that comes twice is passed over.
-      else if (isWorthIt(message)) setTimeout(() => post(to, message), againMs).unref()
+      else if (isWorthIt(message)) setTimeout(() => outgoingTo(to).push(message), againMs).unref()
     }
   }
 
@@ -142,30 +123,6 @@ export function createInbox(options: InboxOptions): Inbox {
     return known
   }
 
-  async function read(): Promise<void> {
-    while (!isStopped) {
-      try {
-        if (reader === undefined || reader.status !== 'ready') {
-          await Bun.sleep(againMs)
-          continue
-        }
-        const from = lastId
-        const found = await reader.xreadBuffer('COUNT', mostRead, 'BLOCK', blockMs, 'STREAMS', mine, from)
-        const entries = found?.[0]?.[1] ?? []
-        await lookForStall()
-        const last = entries.at(-1)?.[0]
-        if (last === undefined || from !== lastId) continue
-        lastId = last.toString()
-        for (const [, [, bytes]] of entries) if (bytes !== undefined) takeBytes(bytes)
-        trim()
-      } catch (error) {
-        if (isStopped) return
-        if (error instanceof Error && error.name === 'ReplyError') onError(error)
-        await Bun.sleep(againMs)
-      }
-    }
-  }
-
   async function lookForStall(): Promise<void> {
     const isStall = performance.now() - readAt > stallMs
     try {
@@ -174,15 +131,6 @@ export function createInbox(options: InboxOptions): Inbox {
       // What that took is no stall.
       readAt = performance.now()
     }
-  }
-
-  function trim(): void {
-    reads++
-    if (reads % trimEvery !== 0) return
-    const [ms = '0', count = '0'] = lastId.split('-')
-    store.client.xtrim(mine, 'MINID', `${ms}-${BigInt(count) + 1n}`).catch(() => {
-      // What stays there is passed over.
-    })
   }
 
   /** One that cannot be read, or whose end is a bug, takes nothing else along. */
@@ -278,16 +226,13 @@ export function createInbox(options: InboxOptions): Inbox {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const expire = () => settle(id)?.reject(new StoreError('unknown', 'the node of the session did not answer in time'))
     waiting.set(id, { node: to, resolve, reject, timer: setTimeout(expire, ms) })
-    post(to, [id, frame])
+    outgoingTo(to).push([id, frame])
     return promise
   }
 
   return {
     async start() {
-      const connection = connect(url, connectionName(idOf(node)), store.prefix)
-      reader = connection
-      tellErrors(connection, onError)
-      void read()
+      post.listen({ onRead: lookForStall, onBatch: takeBytes })
       if (
         !(await ask(node, ['heard'], 10_000).then(
           () => true,
@@ -302,10 +247,7 @@ export function createInbox(options: InboxOptions): Inbox {
       for (const [id, asked] of [...waiting])
         if (asked.node === from) settle(id)?.reject(new StoreError('unknown', 'the node of the session is silent'))
     },
-    tell: (to, frame) => post(to, [0, frame]),
-    readAgain() {
-      lastId = '0-0'
-    },
+    tell: (to, frame) => void outgoingTo(to).push([0, frame]),
     heard: () =>
       ask(node, ['heard'], heardMs).then(
         () => true,
@@ -317,7 +259,6 @@ export function createInbox(options: InboxOptions): Inbox {
     stop() {
       isStopped = true
       for (const id of [...waiting.keys()]) settle(id)?.reject(new StoreError('unavailable', 'this node stops'))
-      reader?.disconnect()
     },
   }
 }

@@ -1,7 +1,7 @@
-import type { SessionIdentity, Sessions, Sink } from '../../ports/sessions.ts'
-import { LateError, socketAhead, turnAway } from '../../session/late.ts'
-import { tagOfSessionId } from '../../session/session-id.ts'
-import type { SessionTable } from '../../session/table.ts'
+import type { SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
+import { LateError, socketAhead, turnAway } from '../session/late.ts'
+import { tagOfSessionId } from '../session/session-id.ts'
+import type { SessionTable } from '../session/table.ts'
 import { ClosedError, changing, isOwn, type Owner } from './owner.ts'
 
 export interface ResumesOptions {

@@ -1,12 +1,11 @@
-import { Cluster } from 'ioredis'
-import { StoreError } from '../../ports/store-error.ts'
-import type { Change } from '../../session/changes.ts'
-import { writeEntry, writeState } from '../../session/copy.ts'
-import type { Session } from '../../session/session.ts'
-import { participantHash, tagOfSessionId } from '../../session/session-id.ts'
-import type { SessionTable } from '../../session/table.ts'
-import type { Store } from './connection.ts'
-import { indexKey, logKey, rowFields, rowKey } from './directory.ts'
+import type { Copies, Refusal, SessionWrite } from '../ports/copies.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { Change } from '../session/changes.ts'
+import { writeEntry, writeState } from '../session/copy.ts'
+import type { Session } from '../session/session.ts'
+import { participantHash } from '../session/session-id.ts'
+import type { SessionTable } from '../session/table.ts'
+import { rowFields } from './rows.ts'
 
 /** Some of what was to be saved is of sessions that other nodes have by now: what was done to those here was done to nobody. */
 export class RefusedError extends StoreError {
@@ -16,8 +15,7 @@ export class RefusedError extends StoreError {
 }
 
 export interface SavesOptions {
-  readonly store: Store
-  readonly node: string
+  readonly copies: Copies
   readonly table: SessionTable
   /** How long a session that nobody comes back to is remembered, in ms. */
   readonly longestMs: number
@@ -82,15 +80,15 @@ async function someAtOnce<T>(parts: readonly T[], work: (part: T) => Promise<voi
 
 interface Written {
   readonly change: Change
-  readonly keys: readonly string[]
-  readonly args: readonly (string | number)[]
+  readonly write: SessionWrite
   readonly bytes: number
 }
 
+const nothing = { isWhole: false, dropped: 0, added: [] }
+
 export function createSaves(options: SavesOptions): Saves {
-  const { store, node, table, longestMs, onRefused, onError } = options
+  const { copies, table, longestMs, onRefused, onError } = options
   const { changes } = table
-  const isCluster = store.client instanceof Cluster
   let current: Promise<void> | undefined
   let next: Promise<void> | undefined
   let isAway = false
@@ -167,21 +165,19 @@ export function createSaves(options: SavesOptions): Saves {
   }
 
   async function send(part: readonly Written[]): Promise<Sent> {
-    const keys = part.flatMap((each) => each.keys)
-    const args = part.flatMap((each) => each.args)
-    let refused: (string | number)[]
+    let refused: readonly Refusal[]
     try {
-      refused = (await store.run('save', keys, [node, ...args])) as (string | number)[]
+      refused = await copies.save(part.map(({ write }) => write))
     } catch (error) {
       for (const { change } of part) failed(change)
       throw error
     }
     let [isMissing, isRefused] = [false, false]
-    for (let i = 0; i < refused.length; i += 2) {
-      const { session } = (part[Number(refused[i])] as Written).change
-      if (refused[i + 1] !== 'missing') {
+    for (const { index, why } of refused) {
+      const { session } = (part[index] as Written).change
+      if (why !== 'missing') {
         isRefused = true
-        onRefused(session, refused[i + 1] === 'moved')
+        onRefused(session, why === 'moved')
       } else if (table.get(session.identity.sessionId) === session) {
         changes.tear(session)
         isMissing = true
@@ -197,22 +193,24 @@ export function createSaves(options: SavesOptions): Saves {
 
   function written(change: Change): Written {
     const { session, isGone, isChanged, isWhole, hasCopy, log } = change
-    const { sessionId } = session.identity
-    const row = rowKey(sessionId)
-    // The index changes with the first and the last that is written.
-    const index = isGone || isWhole ? indexKey(participantHash(session.identity.participant)) : row
-    const keys = [row, logKey(sessionId), index]
-    if (isGone) return { change, keys, args: [session.fence, 'gone', '', 0, '', 0, 0], bytes: 0 }
-    const heir = heirOf(session)
+    const { sessionId, participant } = session.identity
+    const about = { sessionId, hash: participantHash(participant), fence: session.fence }
+    if (isGone) {
+      const gone = { row: undefined, state: '', heir: undefined, ttlMs: undefined, log: nothing }
+      return { change, write: { ...about, what: 'gone', ...gone }, bytes: 0 }
+    }
     const state = isChanged && hasCopy ? writeState(session) : ''
-    const entries = log?.added.map(writeEntry) ?? []
-    const about = isChanged ? [...rowFields(session, isWhole), 'c', state] : []
-    const fields = heir === undefined ? about : [...about, 'o', heir]
-    const ttl = isChanged ? ttlOf(session) : ''
-    const how = [session.fence, isWhole ? 'all' : 'part', ttl, fields.length]
-    const args = [...how, ...fields, log?.whole === true ? '1' : '', log?.dropped ?? 0, entries.length, ...entries]
-    const bytes = entries.reduce((sum, entry) => sum + entry.length, state.length)
-    return { change, keys, args, bytes }
+    const added = log?.added.map(writeEntry) ?? []
+    const write: SessionWrite = {
+      ...about,
+      what: isWhole ? 'all' : 'part',
+      row: isChanged ? rowFields(session) : undefined,
+      state,
+      heir: heirOf(session),
+      ttlMs: isChanged ? ttlOf(session) : undefined,
+      log: log === undefined ? nothing : { isWhole: log.whole, dropped: log.dropped, added },
+    }
+    return { change, write, bytes: added.reduce((sum, entry) => sum + entry.length, state.length) }
   }
 
   /** Another node, or whoever comes first. */
@@ -227,11 +225,8 @@ export function createSaves(options: SavesOptions): Saves {
     return sink === undefined ? longestMs + marginMs : socketMs
   }
 
-  /** On a cluster a script writes what is in one slot. */
   function partsOf(all: readonly Written[]): Written[][] {
-    if (!isCluster) return inParts(all)
-    const tags = Map.groupBy(all, ({ change }) => tagOfSessionId(change.session.identity.sessionId))
-    return [...tags.values()].flatMap(inParts)
+    return [...Map.groupBy(all, ({ write }) => copies.partOf(write.sessionId)).values()].flatMap(inParts)
   }
 
   function inParts(all: readonly Written[]): Written[][] {
@@ -251,30 +246,30 @@ export function createSaves(options: SavesOptions): Saves {
   }
 
   async function renewPart(part: readonly Session[]): Promise<void> {
-    const keys = part.flatMap(({ identity }) => [rowKey(identity.sessionId), logKey(identity.sessionId)])
-    const args = part.flatMap((session) => [session.fence, ttlOf(session)])
-    const lost = await store.run('renew', keys, [node, ...args])
-    for (let i = 0; i < lost.length; i += 2) {
-      const session = part[Number(lost[i])] as Session
+    const remembered = part.map((session) => ({
+      sessionId: session.identity.sessionId,
+      fence: session.fence,
+      ttlMs: ttlOf(session),
+    }))
+    for (const { index, why } of await copies.renew(remembered)) {
+      const session = part[index] as Session
       if (table.get(session.identity.sessionId) !== session || session.isListed) continue
-      if (lost[i + 1] === 'missing') changes.tear(session)
-      else onRefused(session, lost[i + 1] === 'moved')
+      if (why === 'missing') changes.tear(session)
+      else onRefused(session, why === 'moved')
     }
   }
 
-  function keysOf(session: Session): string[] {
-    const { sessionId, participant } = session.identity
-    const hasLog = session.log !== undefined && session.log.size > 0
-    return [rowKey(sessionId), indexKey(participantHash(participant)), ...(hasLog ? [logKey(sessionId)] : [])]
+  function areThere(part: readonly Session[]): Promise<boolean> {
+    return copies.areThere(
+      part.map(({ identity, log }) => ({
+        sessionId: identity.sessionId,
+        hash: participantHash(identity.participant),
+        hasLog: log !== undefined && log.size > 0,
+      })),
+    )
   }
 
-  async function areThere(part: readonly Session[]): Promise<boolean> {
-    // A key that is named twice counts twice.
-    const keys = part.flatMap(keysOf)
-    return (await store.exists(keys)) === keys.length
-  }
-
-  /** Of sessions whose keys are in one slot, or on one server. */
+  /** Of sessions of one part. */
   async function checkPart(part: readonly Session[]): Promise<void> {
     if (await areThere(part)) return
     for (const session of part) {
@@ -286,10 +281,7 @@ export function createSaves(options: SavesOptions): Saves {
 
   function groups(): Session[][] {
     const saved = [...table.all()].filter(({ isSaved, isListed }) => isSaved && !isListed)
-    const slots = isCluster
-      ? [...Map.groupBy(saved, ({ identity }) => tagOfSessionId(identity.sessionId)).values()]
-      : [saved]
-    return slots.flatMap((all) => {
+    return [...Map.groupBy(saved, ({ identity }) => copies.partOf(identity.sessionId)).values()].flatMap((all) => {
       const parts: Session[][] = []
       for (let i = 0; i < all.length; i += renewals) parts.push(all.slice(i, i + renewals))
       return parts
@@ -297,7 +289,7 @@ export function createSaves(options: SavesOptions): Saves {
   }
 
   function tryAgain(): void {
-    if (!isAway || store.client.status !== 'ready' || current !== undefined) return
+    if (!isAway || !copies.isConnected() || current !== undefined) return
     const again = changes.isEmpty ? undefined : begin()
     if (again === undefined) isAway = false
     else again.catch(onSaveFailed)

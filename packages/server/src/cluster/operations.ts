@@ -1,4 +1,4 @@
-import type { SessionTable } from '../../session/table.ts'
+import type { SessionTable } from '../session/table.ts'
 
 /** What can be done with a session by its id, wherever its owner is. What they take and answer is plain data. */
 export function createOperations(table: SessionTable) {

@@ -1,19 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { type Call, callKey, placeOf } from '../../call/call.ts'
-import { callMark } from '../../call/read.ts'
-import { andThen } from '../../ports/maybe.ts'
-import { isRelay, type Push } from '../../ports/push.ts'
-import type { Sessions, Sink } from '../../ports/sessions.ts'
-import { StoreError } from '../../ports/store-error.ts'
-import { newestVersion } from '../../session/among.ts'
-import { callsOf, type Session } from '../../session/session.ts'
-import { tagOfSessionId } from '../../session/session-id.ts'
-import { createSessionTable } from '../../session/table.ts'
-import { forgetOldest } from '../oldest.ts'
+import { type Call, callKey, placeOf } from '../call/call.ts'
+import { callMark } from '../call/read.ts'
+import type { Copies } from '../ports/copies.ts'
+import type { Directory } from '../ports/directory.ts'
+import { andThen } from '../ports/maybe.ts'
+import { forgetOldest } from '../ports/oldest.ts'
+import type { Post } from '../ports/post.ts'
+import { isRelay, type Push } from '../ports/push.ts'
+import type { Sessions, Sink } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { newestVersion } from '../session/among.ts'
+import { callsOf, type Session } from '../session/session.ts'
+import { tagOfSessionId } from '../session/session-id.ts'
+import { createSessionTable } from '../session/table.ts'
 import { createAround } from './around.ts'
 import { createCompleteness } from './completeness.ts'
-import { createStore, type Store } from './connection.ts'
-import { createDirectory } from './directory.ts'
+import { createBelievedDirectory } from './directory.ts'
 import { type Frame, isRelayFrame, notHere, relayFrame } from './frames.ts'
 import { createInbox } from './inbox.ts'
 import { createLiving } from './living.ts'
@@ -25,10 +27,10 @@ import { createResumes } from './resumes.ts'
 import { createSaves } from './saves.ts'
 import { createStuck, released } from './stuck.ts'
 
-export interface RedisSessionsOptions {
-  readonly url: string
-  /** Where it is used for more than the sessions. */
-  readonly store?: Store
+export interface ClusterOptions {
+  readonly directory: Directory
+  readonly copies: Copies
+  readonly post: Post
   /** Names this run of this node: no other has had the name. */
   readonly node: string
   /** How long final notices are worth telling, in ms [WS4]. */
@@ -48,7 +50,7 @@ export interface RedisSessionsOptions {
   readonly heardMs?: number
 }
 
-export interface RedisSessions {
+export interface Cluster {
   readonly sessions: Sessions
   /**
    * Resolves when everything that has changed until now is saved: nobody is to be told of it before, but a base session of
@@ -97,16 +99,15 @@ const repeatMs = 8_000
 const away = () => new StoreError('unavailable', 'Redis is away')
 
 /** The sessions of all nodes: each is in the memory of its owner, and what another one needs to go on with it is in Redis. */
-export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
-  const { node, onError, windowMs, resumeWindowMs } = options
-  const store = options.store ?? createStore(options.url, onError)
+export function createCluster(options: ClusterOptions): Cluster {
+  const { node, copies, post, onError, windowMs, resumeWindowMs } = options
   const newEpoch = () => randomBytes(8).toString('base64url')
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
-  const directory = createDirectory(store, node, (...how) => completeness.isWhole(...how))
+  const directory = createBelievedDirectory(options.directory, (...how) => completeness.isWhole(...how))
   const longestMs = Math.max(windowMs, resumeWindowMs)
-  const saves = createSaves({ store, node, table, longestMs, onRefused: refused, onError })
+  const saves = createSaves({ copies, table, longestMs, onRefused: refused, onError })
   const living = createLiving({
-    store,
+    post,
     node,
     onSilent: (other) => inbox.giveUp(other),
     onDoubted,
@@ -114,7 +115,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   })
   const others = () => [...living.known(), ...(options.owners?.() ?? [])]
   const completeness = createCompleteness({
-    ...{ store, node, others, onError },
+    ...{ directory: options.directory, node, others, onError },
     // Where nobody can look, what was seen last counts.
     isDead: (other) => isStillDead(other).catch(() => isDead(other)),
     onForgotten: writeAgain,
@@ -128,8 +129,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   /** A node that stood still goes on in a moment, and owns what comes to it from then on. */
   const isStillDead = async (other: string) => isDead(other) && living.look().then(() => isDead(other))
   const inbox = createInbox({
-    url: options.url,
-    store,
+    post,
     node,
     onFrame: (frame, from) => requests.answer(frame, from),
     saved: saves.save,
@@ -211,7 +211,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   async function writeAgain(isOf: (sessionId: string) => boolean): Promise<void> {
-    inbox.readAgain()
+    post.readAgain()
     for (const session of table.all())
       if (session.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)
     await saves.settle()
@@ -480,7 +480,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     canSave: () => !saves.isAway,
     isReady: () => living.awayMs() < readyMs,
     async start() {
-      await store.ready()
       saves.start()
       await inbox.start()
       const wasUsed = await completeness.start()
@@ -502,8 +501,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       saves.stop()
       inbox.stop()
       await completeness.stop()
-      await living.stop()
-      store.close()
+      living.stop()
+      await post.stop()
     },
   }
 }

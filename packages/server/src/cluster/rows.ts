@@ -1,0 +1,36 @@
+import type { Row, RowFields } from '../ports/directory.ts'
+import type { SessionIdentity } from '../ports/sessions.ts'
+import { hasLast, type Session } from '../session/session.ts'
+import { participantHash } from '../session/session-id.ts'
+
+/** What the directory says of a session. */
+export function rowFields(session: Session): RowFields {
+  const { identity, openedAt, sink, turn } = session
+  const { extended, expiresAt = Number.POSITIVE_INFINITY, appVersion = '', isNotOf = '' } = identity
+  return {
+    ...{ expiresAt, appVersion: appVersion ?? '', turn, isNotOf, extended, openedAt },
+    hasSocket: sink !== undefined,
+    hasLast: hasLast(session),
+    isUnsure: session.unsure !== undefined,
+    awaitedMs: session.awaitedMs,
+    device: deviceField(identity),
+    hash: participantHash(identity.participant),
+  }
+}
+
+/** Names what its owner had come to when a session was seen: how often it changed its owner, and whose socket it has. */
+export function stampOf({ fence, turn }: Pick<Row | Session, 'fence' | 'turn'>): string {
+  return `${fence}.${turn}`
+}
+
+/** A device as it is compared: one without a name, one that is not known any more, or a name. */
+export function deviceField({ deviceId }: Pick<SessionIdentity, 'deviceId'>): string {
+  if (deviceId === undefined) return ''
+  return deviceId === null ? 'n' : `s${deviceId}`
+}
+
+/** The device that a field means. */
+export function deviceOf(field: string): string | null | undefined {
+  if (field === '') return undefined
+  return field === 'n' ? null : field.slice(1)
+}

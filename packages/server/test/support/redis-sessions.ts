@@ -1,0 +1,36 @@
+import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
+import { createRedisCopies } from '../../src/adapters/redis/copies.ts'
+import { createRedisDirectory } from '../../src/adapters/redis/directory.ts'
+import { createRedisPost } from '../../src/adapters/redis/post.ts'
+import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
+
+export type RedisSessions = Cluster
+
+export interface RedisSessionsOptions extends Omit<ClusterOptions, 'directory' | 'copies' | 'post'> {
+  readonly url: string
+  /** Where a test looks at what is sent to Redis, or changes it. */
+  readonly store?: Store
+}
+
+/** The sessions of a node over Redis, as `backend.ts` composes them. */
+export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
+  const { url, node, onError } = options
+  const store = options.store ?? createStore(url, onError)
+  const cluster = createCluster({
+    ...options,
+    directory: createRedisDirectory(store, node),
+    copies: createRedisCopies(store, node),
+    post: createRedisPost({ url, store, node, onError }),
+  })
+  return {
+    ...cluster,
+    async start() {
+      await store.ready()
+      return cluster.start()
+    },
+    async close() {
+      await cluster.close()
+      store.close()
+    },
+  }
+}
