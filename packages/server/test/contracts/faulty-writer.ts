@@ -7,6 +7,7 @@ import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
  *   before     dies when a batch comes, before it is written
  *   after      dies when a batch is written, before it says so
  *   hang       never answers a batch, and does not write it
+ *   idle       never answers an errand, and does not write it
  *   deaf       never opens the database
  *   (none)     no fault; like all the others it takes pragmas for its connection
  */
@@ -34,7 +35,7 @@ self.onmessage = (event: MessageEvent<ToWriter | Pragma>) => {
   const { data } = event
   if ('type' in data) {
     if (data.type === 'pragma') opened[0]?.run(`PRAGMA ${data.pragma}`)
-    else if (fault !== 'deaf') real(event)
+    else if (fault !== 'deaf' && (fault !== 'idle' || data.type === 'open')) real(event)
     return
   }
   if (fault === 'before') throw new Error('FAULT before')

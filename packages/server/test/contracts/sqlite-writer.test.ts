@@ -7,7 +7,7 @@ import { created, ended, liveIn, participant, ringing, there, touched } from './
 import type { Pragma } from './faulty-writer.ts'
 import { openHarness, type SqliteHarness, versionsOf } from './sqlite-harness.ts'
 
-type Fault = 'before' | 'after' | 'hang' | 'deaf' | 'none'
+type Fault = 'before' | 'after' | 'hang' | 'idle' | 'deaf' | 'none'
 
 /** Writers with these faults, one after the other; then ones without. */
 function writers(...faults: Fault[]) {
@@ -151,6 +151,26 @@ describe('a writer that fails', () => {
     expect(started.length).toBe(2)
   })
 
+  test('an errand past the time limit is unknown, too, and what comes meanwhile goes to the next writer', async () => {
+    const { startWorker, started } = writers('idle')
+    harness = await openHarness({ startWorker })
+    const { products } = harness.stores()
+    expect(await kindOf(products.revoke('somebody', 1, 2))).toBe('unknown')
+    // The writer that was given up has not ended yet.
+    expect(await kindOf(products.revoke('somebody', 1, 2))).toBe('written')
+    expect(started.length).toBe(2)
+  })
+
+  test('errands wait for a writer that starts again, and are refused where none comes', async () => {
+    const { startWorker, started } = writers('none', 'none', 'deaf')
+    harness = await openHarness({ startWorker })
+    await endWriter(started[0])
+    expect(await kindOf(store().tryWrite())).toBe('written')
+    expect(started.length).toBe(2)
+    await endWriter(started[1])
+    expect(await kindOf(store().tryWrite())).toBe('unavailable')
+  })
+
   test('where no writer comes back, transitions are refused as unavailable, reads go on', async () => {
     const { startWorker } = writers('before', 'deaf')
     harness = await openHarness({ startWorker })
@@ -247,6 +267,13 @@ describe('a disk', () => {
     expect(size(`${harness.database}-wal`)).toBeLessThan(1_100 * 4_200)
   })
 })
+
+/** Resolves when the store knows that the thread has ended. */
+function endWriter(writer: Worker | undefined): Promise<unknown> {
+  const ended = new Promise((resolve) => writer?.addEventListener('close', resolve))
+  writer?.terminate()
+  return ended
+}
 
 function pragma(writer: Worker | undefined, text: string): void {
   writer?.postMessage({ type: 'pragma', pragma: text } satisfies Pragma)

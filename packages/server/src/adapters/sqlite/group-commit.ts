@@ -17,7 +17,10 @@ export interface Settle {
 export interface GroupCommitOptions {
   readonly startWorker: () => Worker
   readonly open: Open
-  /** A commit that takes longer is given up: its outcome is unknown. And so long a transition waits for a writer. */
+  /**
+   * A commit that takes longer is given up: its outcome is unknown. So are errands if the writer answers nothing for this time.
+   * And a transition or an errand waits this long for a writer.
+   */
   readonly limitMs: number
   /** Runs whenever a writer is there again, before anything is decided: what is stored may have changed. */
   readonly onOpened: () => Promise<void>
@@ -54,6 +57,7 @@ export class GroupCommit {
   #limit: ReturnType<typeof setTimeout> | undefined
   /** What is not a batch, in the order in which it was sent: so the writer answers. */
   #errands: { resolve(count: number): void; reject(error: StoreError): void }[] = []
+  #errandLimit: ReturnType<typeof setTimeout> | undefined
   #whenUp: { resolve(): void; reject(error: StoreError): void }[] = []
   #whenIdle: (() => void) | undefined
   #patience: ReturnType<typeof setTimeout> | undefined
@@ -135,12 +139,21 @@ export class GroupCommit {
     return this.#run(errand)
   }
 
-  #run(errand: ToWriter): Promise<number> {
-    if (this.#state !== 'up') return Promise.reject(this.#refusal())
+  async #run(errand: ToWriter): Promise<number> {
+    while (this.#state !== 'up') await this.whenUp()
     return new Promise((resolve, reject) => {
-      this.#errands.push({ resolve, reject })
+      if (this.#errands.push({ resolve, reject }) === 1) this.#awaitErrand()
       this.#send(errand)
     })
+  }
+
+  /** The limit counts from the writer's last answer: of many errands that wait in it, none is given up for that. */
+  #awaitErrand(): void {
+    clearTimeout(this.#errandLimit)
+    const [first] = this.#errands
+    if (first === undefined) return
+    const isMissing = () => this.#errands[0] === first
+    this.#errandLimit = setTimeout(() => this.#giveUp(isMissing, 'The write took too long.'), this.#options.limitMs)
   }
 
   /** Commits what is waiting, then ends the writer. */
@@ -188,7 +201,8 @@ export class GroupCommit {
       values.push(encoded.size)
       for (const value of encoded.values) values.push(value)
     }
-    this.#limit = setTimeout(() => this.#giveUp(batch), this.#options.limitMs)
+    const isMissing = () => this.#inFlight === batch
+    this.#limit = setTimeout(() => this.#giveUp(isMissing, 'The commit took too long.'), this.#options.limitMs)
     this.#send(values)
   }
 
@@ -202,6 +216,7 @@ export class GroupCommit {
       else if (message.of === 'open' || error.kind === 'unknown') this.#lost(error)
       else this.#notCommitted(error)
     }
+    this.#awaitErrand()
   }
 
   #committed(results: readonly number[]): void {
@@ -238,9 +253,9 @@ export class GroupCommit {
   }
 
   /** The answer may be waiting behind a main thread that was itself held up: it gets one more turn. */
-  #giveUp(batch: Waiting[]): void {
-    this.#limit = setTimeout(() => {
-      if (this.#inFlight === batch) this.#lost(new StoreError('unknown', 'The commit took too long.'))
+  #giveUp(isMissing: () => boolean, message: string): void {
+    setTimeout(() => {
+      if (isMissing()) this.#lost(new StoreError('unknown', message))
     }, 50)
   }
 
@@ -294,6 +309,7 @@ export class GroupCommit {
     const batch = this.#taken()
     const errands = this.#errands
     this.#errands = []
+    this.#awaitErrand()
     for (const { reject } of errands) reject(error)
     for (const { settle } of batch) settle.failed(error)
     this.#idle()
