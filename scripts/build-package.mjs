@@ -29,7 +29,7 @@ function build(name) {
         types: alone.includes(name) ? ['node'] : [],
       },
       include: ['src'],
-      exclude: ['src/**/*.test.ts'],
+      exclude: ['src/**/*.test.ts', 'src/**/*.fixture.ts'],
     }),
   )
   try {
@@ -50,7 +50,7 @@ function entriesOf(folder) {
     if (path !== './*') return [{ path: path.slice(2), ...files }]
     const sources = readdirSync(join(folder, 'src'), { recursive: true })
       .map((source) => source.replaceAll('\\', '/'))
-      .filter((source) => source.endsWith('.ts') && !source.endsWith('.test.ts'))
+      .filter((source) => /(?<!\.(?:test|fixture))\.ts$/.test(source))
     return sources.map((source) => {
       const path = source.slice(0, -3)
       return { path, types: files.types.replace('*', path), default: files.default.replace('*', path) }

@@ -239,6 +239,32 @@ const rules: Record<string, Case[]> = {
     { file: 'packages/client/src/testkit.ts', code: values('@ringwire/testkit/client'), broken: plugin },
     { file: 'packages/demo/src/testkit.ts', code: values('../test/support/service.ts'), broken: plugin },
   ],
+  'only tests and fixtures import a fixture': [
+    passes(server('call/a.test.ts'), './call.fixture.ts'),
+    passes(server('call/b.fixture.ts'), '../ports/call-store.fixture.ts'),
+    passes('packages/server/test/fixture.ts', '../src/call/call.fixture.ts'),
+    ...['fixture.ts', 'call/fixture.ts', 'signaling/fixture.ts', 'backend.ts'].map((file) => ({
+      file: server(file.replace('.ts', '-user.ts')),
+      code: values('./call.fixture.ts'),
+      broken: plugin,
+    })),
+    { file: 'packages/client/src/fixture.ts', code: values('./environment.fixture.ts'), broken: plugin },
+  ],
+  'a unit test and its fixtures import nothing from a test folder': [
+    passes(server('folder.test.ts'), '@ringwire/testkit/patience'),
+    passes(server('adapters/sqlite/folder.fixture.ts'), '../../services/calls.ts'),
+    breaks(server('folder-a.test.ts'), '../test/support/redis.ts'),
+    breaks(server('call/folder.test.ts'), '../../test/model/machine.ts'),
+    breaks(server('call/folder.fixture.ts'), '../../test/model/machine.ts'),
+    breaks(server('services/folder.property.test.ts'), '../../../client/test/support/people.ts'),
+    breaks('packages/client/src/media/folder.test.ts', '../../test/support/people.ts'),
+    breaks('packages/testkit/src/folder.test.ts', '../../server/test/support/redis.ts'),
+    {
+      file: server('folder-b.test.ts'),
+      code: "export const it = await import('../test/support/redis.ts')\n",
+      broken: importRule,
+    },
+  ],
   'main.ts alone reads the environment': [
     { file: server('env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },
     { file: server('cli/env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },

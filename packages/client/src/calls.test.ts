@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { createClient } from './client.ts'
 import {
   active,
   agent,
@@ -13,8 +14,7 @@ import {
   tokenFor,
   turn,
   uuid,
-} from '../test/support/fake.ts'
-import { createClient } from './client.ts'
+} from './environment.fixture.ts'
 import type { RingwireError } from './error.ts'
 import type { Call, PeerState } from './types.ts'
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { createCallClient, createClient } from './client.ts'
 import {
   active,
   agent,
@@ -12,8 +13,7 @@ import {
   tokenFor,
   turn,
   uuid,
-} from '../test/support/fake.ts'
-import { createCallClient, createClient } from './client.ts'
+} from './environment.fixture.ts'
 import type { Environment } from './environment.ts'
 import type { RingwireError } from './error.ts'
 import type { Call, ConnectionState, RingwireErrorShape, SessionToken, WebSocketConstructor } from './types.ts'

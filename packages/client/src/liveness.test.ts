@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { agent, createFake, onlineFake, start, tokenFor, turn } from '../test/support/fake.ts'
 import { createClient } from './client.ts'
+import { agent, createFake, onlineFake, start, tokenFor, turn } from './environment.fixture.ts'
 
 describe('signs of life', () => {
   test('after 25 s without a word the service is asked for one; an answer is enough', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '@ringwire/protocol/errors'
 import fc from 'fast-check'
-import { createFake } from '../test/support/fake.ts'
+import { createFake } from './environment.fixture.ts'
 import { RingwireError } from './error.ts'
 import { createRequests, type Requests } from './requests.ts'
 import type { ReplyData } from './wire.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createFake, type Fake, failure, start, tokenFor, turn } from '../test/support/fake.ts'
+import { createFake, type Fake, failure, start, tokenFor, turn } from './environment.fixture.ts'
 import { createTokens, firstWords } from './tokens.ts'
 import type { SessionToken, TokenResponse } from './types.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { rightData } from '../test/right-data.ts'
 import { type ClientEventName, clientEvents } from './client-events.ts'
+import { rightData } from './envelope.fixture.ts'
 import { createMessageParser } from './envelope.ts'
 import { relaySender } from './relay-text.ts'
 

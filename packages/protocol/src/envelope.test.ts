@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { callUuid as call_uuid, rightData } from '../test/right-data.ts'
 import { type ClientEventName, clientEvents } from './client-events.ts'
+import { callUuid as call_uuid, rightData } from './envelope.fixture.ts'
 import { createMessageParser, type ParsedMessage } from './envelope.ts'
 import { relaySender } from './relay-text.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { onlineFake } from '../../test/support/fake.ts'
+import { onlineFake } from '../environment.fixture.ts'
 import { createCallMedia } from './call-media.ts'
 import type { MediaEnvironment } from './types.ts'
 

@@ -60,25 +60,6 @@ test('[TOK2] a file that may not be read is no reason to make another', () => {
   expect(() => loadJwtSecrets(config('closed'))).toThrow()
 })
 
-test('[TOK2] processes that start at once agree', async () => {
-  const dataDir = join(base, 'race')
-  const program = `
-    import { loadJwtSecrets } from ${JSON.stringify(join(import.meta.dir, 'jwt-secrets.ts'))}
-    await Bun.stdin.text()
-    const [secret] = loadJwtSecrets({ jwtSecrets: null, dataDir: ${JSON.stringify(dataDir)} })
-    console.log(Buffer.from(secret.key).toString('hex'))
-  `
-  const children = Array.from({ length: 6 }, () =>
-    Bun.spawn([process.execPath, '-e', program], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' }),
-  )
-  // All are there before any goes on.
-  for (const child of children) child.stdin.end()
-  const keys = await Promise.all(children.map((child) => new Response(child.stdout).text()))
-  expect(keys[0]).toMatch(/^[0-9a-f]{64}\n$/)
-  expect(new Set(keys).size).toBe(1)
-  expect(readdirSync(dataDir)).toEqual(['jwt-secrets'])
-})
-
 test('[TOK2] whoever comes second gets what the first wrote, also between the look and the write', () => {
   const path = join(base, 'second')
   expect(readOrCreateSecret(path, 'first')).toBe('first')

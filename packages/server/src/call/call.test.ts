@@ -12,7 +12,7 @@ import {
   ringingCall,
   ringMs,
   start,
-} from '../../test/model/people.ts'
+} from './call.fixture.ts'
 import {
   callKey,
   lostAt,

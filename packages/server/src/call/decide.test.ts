@@ -13,7 +13,7 @@ import {
   ringingCall,
   ringMs,
   start,
-} from '../../test/model/people.ts'
+} from './call.fixture.ts'
 import type { Call } from './call.ts'
 import { type Actor, type CallCommand, type Decision, decide } from './decide.ts'
 

@@ -16,7 +16,7 @@ import {
   ringingCall,
   start,
   uuidOf,
-} from '../../test/model/people.ts'
+} from './call.fixture.ts'
 import type { Call, LiveCall } from './call.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision } from './invite.ts'
 

@@ -12,7 +12,7 @@ import {
   overCall,
   ringingCall,
   start,
-} from '../../test/model/people.ts'
+} from './call.fixture.ts'
 import type { AnsweredCall, Call } from './call.ts'
 import { type CallCommand, decide } from './decide.ts'
 import { absenceOf } from './peers.ts'

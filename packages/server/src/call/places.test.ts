@@ -14,7 +14,7 @@ import {
   ringingCall,
   start,
   uuidOf,
-} from '../../test/model/people.ts'
+} from './call.fixture.ts'
 import { type AnsweredCall, type Call, nextDeadline } from './call.ts'
 import { type Actor, type CallCommand, decide } from './decide.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { anyLife } from '../../test/contracts/arbitraries.ts'
-import { accepted, ended, ringing } from '../../test/contracts/calls.ts'
+import { accepted, ended, ringing } from '../ports/call-store.fixture.ts'
 import { type Call, placeOf } from './call.ts'
+import { anyLife } from './read.fixture.ts'
 import { callMark, readCall } from './read.ts'
 
 const sent = (call: unknown): unknown => JSON.parse(JSON.stringify(call))

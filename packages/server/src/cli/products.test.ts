@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { dataDir, json, run, useDataDirs } from '../../test/support/command-line.ts'
 import { openSqlite } from '../adapters/sqlite/open.ts'
 import { createProductAuth } from '../auth/product-auth.ts'
+import { dataDir, json, run, useDataDirs } from './program.fixture.ts'
 
 useDataDirs()
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { dataDir, json, openToAll, run, useDataDirs } from '../../test/support/command-line.ts'
 import { openSqlite } from '../adapters/sqlite/open.ts'
+import { dataDir, json, openToAll, run, useDataDirs } from './program.fixture.ts'
 
 useDataDirs()
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { actorOf, callLife } from '../../test/contracts/call-life.ts'
-import { dataDir, json, run, useDataDirs } from '../../test/support/command-line.ts'
 import { openSqlite } from '../adapters/sqlite/open.ts'
 import { keyTag } from '../auth/key-tag.ts'
 import { createTokens } from '../auth/tokens.ts'
+import { actorOf, callLife } from '../call/decide.fixture.ts'
 import { decideInvite } from '../call/invite.ts'
 import type { Config } from '../config/config.ts'
+import { dataDir, json, run, useDataDirs } from './program.fixture.ts'
 import { requireSecrets } from './signing.ts'
 
 useDataDirs()

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createSocket, identityOf } from '../../test/contracts/session-parts.ts'
+import { createSocket, identityOf } from '../ports/sessions.fixture.ts'
 import { createSessionTable } from '../session/table.ts'
 import { notHere } from './frames.ts'
 import { createOwner, type OwnerOptions } from './owner.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type Certificates, makeCertificates } from '../../test/support/certificates.ts'
+import { type Certificates, makeCertificates } from '@ringwire/testkit/certificates'
 import { tlsProblems } from './tls-files.ts'
 
 let made: Certificates

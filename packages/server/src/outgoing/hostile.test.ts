@@ -4,7 +4,7 @@ import { Agent } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import { makeCertificates } from '../../test/support/certificates.ts'
+import { makeCertificates } from '@ringwire/testkit/certificates'
 import { createAddressGuard } from './addresses.ts'
 import { type Answer, createPost } from './post.ts'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer as createPlain, type RequestListener, type Server } from 'node:http'
 import { createServer as createTls } from 'node:https'
 import { type AddressInfo, createServer as createTcp, type Socket, type Server as TcpServer } from 'node:net'
-import { makeCertificates } from '../../test/support/certificates.ts'
+import { makeCertificates } from '@ringwire/testkit/certificates'
 import { createAddressGuard } from './addresses.ts'
 import { type Answer, createPost, noConnection, type PostOptions } from './post.ts'
 

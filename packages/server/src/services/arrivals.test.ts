@@ -1,6 +1,10 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { createSocket, resumeOf, somebody } from '../../test/contracts/session-parts.ts'
+import { type LiveCall, placeOf } from '../call/call.ts'
+import { createSocket, resumeOf, somebody } from '../ports/sessions.fixture.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { newSessionId } from '../session/session-id.ts'
+import type { Arriving } from './arrivals.ts'
 import {
   answered,
   connectPeer,
@@ -9,11 +13,7 @@ import {
   invited,
   openDomains,
   type Peer,
-} from '../../test/support/domain.ts'
-import { type LiveCall, placeOf } from '../call/call.ts'
-import { StoreError } from '../ports/store-error.ts'
-import { newSessionId } from '../session/session-id.ts'
-import type { Arriving } from './arrivals.ts'
+} from './domain.fixture.ts'
 
 const openDomain = openDomains()
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { somebody } from '../../test/contracts/session-parts.ts'
-import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import { somebody } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
 
 describe('a holder that goes while another session asks for its place', () => {
   const openDomain = openDomains()

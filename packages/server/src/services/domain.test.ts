@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { accepted, held } from '../../test/contracts/calls.ts'
-import { somebody } from '../../test/contracts/session-parts.ts'
-import { connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
 import { type CallRef, callKey } from '../call/call.ts'
+import { accepted, held } from '../ports/call-store.fixture.ts'
+import { somebody } from '../ports/sessions.fixture.ts'
 import type { Sessions } from '../ports/sessions.ts'
+import { connectPeer, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
 import { isShareOf } from './holders.ts'
 
 const openDomain = openDomains()

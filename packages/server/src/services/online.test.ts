@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, type Mock, spyOn, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
+import { openHarness, type SqliteHarness } from '../adapters/sqlite/open.fixture.ts'
 import type { Participant } from '../call/call.ts'
 import type { OnlineStore } from '../ports/online.ts'
 import { createOnline, type Online } from './online.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { created, ringing } from '../../test/contracts/calls.ts'
-import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
+import { openHarness, type SqliteHarness } from '../adapters/sqlite/open.fixture.ts'
 import { participantOf } from '../call/call.ts'
+import { created, ringing } from '../ports/call-store.fixture.ts'
 import { createParticipantExport } from './participant-export.ts'
 import { createTimelines } from './timelines.ts'
 

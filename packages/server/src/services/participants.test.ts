@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { openSink } from '../../test/support/sink.ts'
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { noneErased } from '../ports/erasures.ts'
+import { openSink } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newSessionId } from '../session/session-id.ts'
 import { createParticipants } from './participants.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
-import { openSink } from '../../test/support/sink.ts'
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import type { Participant } from '../call/call.ts'
+import { openSink } from '../ports/sessions.fixture.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createPresence } from './presence.ts'

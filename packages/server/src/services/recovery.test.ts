@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { somebody } from '../../test/contracts/session-parts.ts'
-import { answered, connectPeer, done, eventsOf, invited, openDomains } from '../../test/support/domain.ts'
+import { somebody } from '../ports/sessions.fixture.ts'
 import { createSystemClock } from '../time/clock.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
+import { answered, connectPeer, done, eventsOf, invited, openDomains } from './domain.fixture.ts'
 import { createRecovery } from './recovery.ts'
 
 const openDomain = openDomains()

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { somebody } from '../../test/contracts/session-parts.ts'
+import { callKey } from '../call/call.ts'
+import type { AppendResult, Push } from '../ports/push.ts'
+import { somebody } from '../ports/sessions.fixture.ts'
 import {
   answered,
   connectPeer,
@@ -10,9 +12,7 @@ import {
   invited,
   openDomains,
   type Peer,
-} from '../../test/support/domain.ts'
-import { callKey } from '../call/call.ts'
-import type { AppendResult, Push } from '../ports/push.ts'
+} from './domain.fixture.ts'
 import type { Waiter } from './request.ts'
 
 const openDomain = openDomains()

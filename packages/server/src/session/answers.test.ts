@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { openSink } from '../../test/support/sink.ts'
 import type { Push } from '../ports/push.ts'
+import { openSink } from '../ports/sessions.fixture.ts'
 import { readSession, writeEntry, writeState } from './copy.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { openSink } from '../../test/support/sink.ts'
 import type { Push } from '../ports/push.ts'
+import { openSink } from '../ports/sessions.fixture.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 
 const participant = { product: 'shop', role: 'agent', userId: 'ann' }

@@ -1,7 +1,7 @@
 // In which order what came on one socket takes effect.
 import { beforeEach, expect, test } from 'bun:test'
-import { connection, flush, nothing, pong, reset, session, world } from '../../test/support/one-connection.ts'
 import type { Call } from '../call/call.ts'
+import { connection, flush, nothing, pong, reset, session, world } from './connection.fixture.ts'
 import type { Connection } from './connection.ts'
 import type { DispatchResult } from './dispatch.ts'
 

@@ -1,6 +1,6 @@
 // What a socket is told, and what waits until it is saved.
 import { beforeEach, expect, test } from 'bun:test'
-import { connection, flush, reset, session, world } from '../../test/support/one-connection.ts'
+import { connection, flush, reset, session, world } from './connection.fixture.ts'
 import type { Connection } from './connection.ts'
 import { maxUnsentBytes } from './outlet.ts'
 

@@ -1,6 +1,6 @@
 // Pings, pongs and probes: whether somebody is there, and what has arrived.
 import { beforeEach, expect, test } from 'bun:test'
-import { connection, flush, pong, reset, world } from '../../test/support/one-connection.ts'
+import { connection, flush, pong, reset, world } from './connection.fixture.ts'
 import type { Connection } from './connection.ts'
 
 beforeEach(reset)

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { connection, flush, reset, world } from '../../test/support/one-connection.ts'
+import { connection, flush, reset, world } from './connection.fixture.ts'
 import type { DispatchResult } from './dispatch.ts'
 
 beforeEach(reset)

@@ -1,4 +1,4 @@
-import { openReceiver, type Receiver, type Reply } from '../support/receiver.ts'
+import { openReceiver, type Receiver, type Reply } from '@ringwire/testkit/receiver'
 import type { Hook } from './recording.ts'
 
 /** How an endpoint fails: with a status, without an answer, or by ending the connection. */

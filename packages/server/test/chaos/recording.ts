@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { CallRecord } from '@ringwire/protocol/rest'
-import type { Reply } from '../support/receiver.ts'
+import type { Reply } from '@ringwire/testkit/receiver'
 
 /** One frame of an extended session as it went over the wire; of `data` what anybody here reads. */
 export interface Frame {

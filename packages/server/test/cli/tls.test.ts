@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect } from 'node:tls'
-import { makeCertificates } from '../support/certificates.ts'
+import { makeCertificates } from '@ringwire/testkit/certificates'
 import { type Box, createBox } from './command.ts'
 
 let box: Box

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Call } from '../../src/call/call.ts'
 import type { By } from '../../src/call/effects.ts'
+import type { CallStoreHarness } from '../../src/ports/call-store.fixture.ts'
+import { accepted, created, ended, participant, ringing, there } from '../../src/ports/call-store.fixture.ts'
 import { type ListQuery, mostLookedAt, type SeenCall } from '../../src/ports/call-store.ts'
-import type { CallStoreHarness } from './call-store.ts'
-import { accepted, created, ended, participant, ringing, there } from './calls.ts'
 
 /** What every adapter guarantees of lists of calls [SRV2]. */
 export function registerCallListsContract(name: string, open: () => Promise<CallStoreHarness>): void {

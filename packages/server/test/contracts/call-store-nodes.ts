@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isLive, participantOf } from '../../src/call/call.ts'
+import { actorOf, callLife, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
+import {
+  accepted,
+  created,
+  ended,
+  liveIn,
+  participant,
+  ringing,
+  there,
+  touched,
+} from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
-import { actorOf, callLife, durations, inviteCommand } from './call-life.ts'
-import { accepted, created, ended, liveIn, participant, ringing, there, touched } from './calls.ts'
 
 export interface CallStoreNodesHarness {
   /** Two stores on the same data, as two nodes have them. */

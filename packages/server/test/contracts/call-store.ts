@@ -9,29 +9,25 @@ import {
   participantOf,
   type RingingCall,
 } from '../../src/call/call.ts'
+import { actorOf, inviteCommand } from '../../src/call/decide.fixture.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { decideInvite } from '../../src/call/invite.ts'
-import { type CallStore, pageSize } from '../../src/ports/call-store.ts'
+import { anyLife } from '../../src/call/read.fixture.ts'
+import {
+  accepted,
+  type CallStoreHarness,
+  created,
+  ended,
+  liveIn,
+  overSince,
+  participant,
+  product,
+  ringing,
+  there,
+  touched,
+} from '../../src/ports/call-store.fixture.ts'
+import { pageSize } from '../../src/ports/call-store.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import { anyLife } from './arbitraries.ts'
-import { actorOf, inviteCommand } from './call-life.ts'
-import { accepted, created, ended, liveIn, overSince, participant, product, ringing, there, touched } from './calls.ts'
-
-/** What a suite needs of an adapter besides its port. */
-export interface CallStoreHarness {
-  /** The store that is open now. */
-  store(): CallStore
-  /** Commits made by the store so far. */
-  commits(): number
-  /** Writes a step as another process would, unknown to the store. */
-  forge(step: Step): Promise<void>
-  /** Versions of a call in its events, in order. */
-  versions(callUuid: string): Promise<number[]>
-  /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
-  reopen(between?: () => Promise<void>): Promise<void>
-  /** Closes the store and removes its data. */
-  close(): Promise<void>
-}
 
 const nothing = { steps: [] }
 

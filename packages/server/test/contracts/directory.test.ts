@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { createRedisDirectory } from '../../src/adapters/redis/directory.ts'
 import { rowKey } from '../../src/adapters/redis/keys.ts'
+import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { newSessionId } from '../../src/session/session-id.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { somebody } from './session-parts.ts'
 
 let server: RedisServer
 let store: Store

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
+import { actorOf, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
 import { type Actor, type CallCommand, decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
+import { participant, there } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Erasures } from '../../src/ports/erasures.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 import type { WebhookStore } from '../../src/ports/webhooks.ts'
 import { createErasing } from '../../src/services/erasing.ts'
 import { participantHash } from '../../src/session/session-id.ts'
-import { actorOf, durations, inviteCommand } from './call-life.ts'
-import { participant, there } from './calls.ts'
 import { attempted, endpoint } from './webhooks.ts'
 
 export interface ErasureHarness {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
+import { participant } from '../../src/ports/call-store.fixture.ts'
 import type { OnlineStore } from '../../src/ports/online.ts'
 import type { WebhookStore } from '../../src/ports/webhooks.ts'
-import { participant } from './calls.ts'
 import { attempted, endpoint } from './webhooks.ts'
 
 export interface OnlineHarness {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Call, callKey, type LiveCall, type RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
+import { accepted, created, ended, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import { type Left, type LeftRow, leaseMs, type Outbox, ownMs } from '../../src/ports/outbox.ts'
-import { accepted, created, ended, ringing, there, touched } from './calls.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface OutboxHarness {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { callLife } from '../../src/call/decide.fixture.ts'
 import { type Box, createBox } from '../cli/command.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type Authority, demandTlsAndPasswords, makeAuthority } from '../support/postgres-access.ts'
-import { callLife } from './call-life.ts'
 
 /** What means something in a URL, in SQL, in a shell, in JSON, and what is not ASCII. */
 const password = `p@s:s/w?r#d [%41]&=+é"'\\;$`

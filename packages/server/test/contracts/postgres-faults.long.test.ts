@@ -3,10 +3,10 @@ import { soon } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import type { Call } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
+import { created, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { Postgres } from '../support/postgres.ts'
-import { created, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /*

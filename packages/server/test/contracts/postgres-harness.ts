@@ -2,8 +2,8 @@ import { SQL } from 'bun'
 import { commitSql, encodeBatch, writeOf } from '../../src/adapters/postgres/batch.ts'
 import { openPostgres, type PostgresOptions, type PostgresStores } from '../../src/adapters/postgres/open.ts'
 import type { Step } from '../../src/call/effects.ts'
+import type { CallStoreHarness } from '../../src/ports/call-store.fixture.ts'
 import type { Databases } from '../support/postgres.ts'
-import type { CallStoreHarness } from './call-store.ts'
 
 export interface PostgresHarness extends CallStoreHarness {
   readonly url: string

@@ -44,9 +44,9 @@ import {
   putOffSql,
   settleSql,
 } from '../../src/adapters/postgres/webhooks.ts'
+import { callLife } from '../../src/call/decide.fixture.ts'
+import { created, liveIn, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
-import { callLife } from './call-life.ts'
-import { created, liveIn, participant, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /** What PostgreSQL does for each read, on tables as a busy service has them. */

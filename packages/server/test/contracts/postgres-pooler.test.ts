@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { Service } from '@ringwire/testkit/service'
 import { connectSession, openClient } from '../../src/adapters/postgres/connections.ts'
 import { openPostgres, plannerSettings } from '../../src/adapters/postgres/open.ts'
+import { callLife } from '../../src/call/decide.fixture.ts'
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
-import { callLife } from './call-life.ts'
 
 let server: Databases
 let pooler: PgBouncer | undefined

@@ -3,10 +3,10 @@ import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import type { LiveCall, OverCall } from '../../src/call/call.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
+import { created, ended, ringing } from '../../src/ports/call-store.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { refusedKeptMs } from '../../src/ports/timeline.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
-import { created, ended, ringing } from './calls.ts'
 import { openHarness } from './postgres-harness.ts'
 
 let server: Databases

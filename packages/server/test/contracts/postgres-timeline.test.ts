@@ -6,8 +6,8 @@ import { createRemoval, pruneSql } from '../../src/adapters/postgres/retention.t
 import { addSql } from '../../src/adapters/postgres/timeline.ts'
 import type { RingingCall } from '../../src/call/call.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
+import { created, ended, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
-import { created, ended, participant, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /** A call is erased or removed while entries of it are added, on another connection. */

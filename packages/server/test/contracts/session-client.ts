@@ -1,5 +1,6 @@
+import { createSocket, identityOf, type Seen, type Wish } from '../../src/ports/sessions.fixture.ts'
 import type { SessionIdentity, Sessions } from '../../src/ports/sessions.ts'
-import { createSocket, identityOf, type Seen, type SessionsHarness, type Wish } from './session-parts.ts'
+import type { SessionsHarness } from './session-parts.ts'
 
 /**
  * The client end of a session in a walk: what it has seen, which after a cut may be less than what its socket was handed,

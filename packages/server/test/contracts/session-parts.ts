@@ -1,7 +1,6 @@
-import type { Participant } from '../../src/call/call.ts'
 import type { Push } from '../../src/ports/push.ts'
-import type { OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../../src/ports/sessions.ts'
-import { newSessionId } from '../../src/session/session-id.ts'
+import { createSocket, resumeOf, type Seen, type Socket } from '../../src/ports/sessions.fixture.ts'
+import type { Sessions } from '../../src/ports/sessions.ts'
 
 /** What a suite needs of an adapter besides its port. */
 export interface SessionsHarness {
@@ -20,100 +19,12 @@ export const windowMs = 60_000
 export const resumeWindowMs = 120_000
 export type OpenSessions = (options: { windowMs: number; resumeWindowMs: number }) => Promise<SessionsHarness>
 
-/** A push as it reached a client. */
-export interface Told {
-  readonly event: string
-  readonly data: { readonly n: number }
-  readonly seq?: number
-  readonly version?: number
-}
-
-/** A socket that keeps what it is handed. */
-export interface Socket extends Sink {
-  readonly told: Told[]
-  /** What `pushed` said, in order. */
-  readonly pushedSeqs: number[]
-  /** The codes that it was closed with. */
-  readonly closes: number[]
-  /** How often it was retired. */
-  retirements: number
-  isBusy: boolean
-  /** False: what it is handed waits, and is not written. */
-  writes: boolean
-  writtenSeq: number
-}
-
-export function createSocket(): Socket {
-  const told: Told[] = []
-  const pushedSeqs: number[] = []
-  const closes: number[] = []
-  return {
-    told,
-    pushedSeqs,
-    closes,
-    retirements: 0,
-    writes: true,
-    writtenSeq: 0,
-    send: (text) => void told.push(JSON.parse(text)),
-    pushed(seq) {
-      pushedSeqs.push(seq)
-      if (this.writes) this.writtenSeq = seq
-    },
-    probe: async () => true,
-    close: (code) => void closes.push(code),
-    async retire() {
-      this.retirements++
-    },
-    isBusy: false,
-    isClosed: false,
-  }
-}
-
 /** The `n` of what a socket was told, in order: every push of a test has one of its own. */
 export const numbersOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ data }) => data.n)
 export const seqsOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ seq }) => seq)
 
 /** 1, 2, 3 … */
 export const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, index) => first + index)
-
-let people = 0
-/** A participant that no other test has: the sessions of one store do not meet. */
-export function somebody(): Participant {
-  people++
-  return { product: 'shop', role: 'agent', userId: `user-${people}-${crypto.randomUUID()}` }
-}
-
-export interface Wish {
-  readonly participant?: Participant
-  readonly deviceId?: string | null | undefined
-  readonly extended?: boolean
-  readonly expiresAt?: number | undefined
-  readonly appVersion?: string | null | undefined
-}
-
-export function identityOf(wish: Wish = {}): SessionIdentity {
-  const { participant = somebody(), extended = true, expiresAt, appVersion } = wish
-  const deviceId = 'deviceId' in wish ? wish.deviceId : 'phone'
-  return { sessionId: newSessionId(participant), participant, deviceId, extended, expiresAt, appVersion }
-}
-
-/** A session with its socket. */
-export interface Seen extends OpenSession {
-  readonly identity: SessionIdentity
-  readonly id: string
-  readonly socket: Socket
-}
-
-/** A new session that has been told what there was. */
-export async function openReady(sessions: Sessions, wish: Wish = {}, at = 0): Promise<Seen> {
-  const identity = identityOf(wish)
-  const socket = createSocket()
-  const open = await sessions.open(identity, socket, at)
-  await sessions.ready(identity.sessionId)
-  return { ...open, identity, id: identity.sessionId, socket }
-}
-
-export const resumeOf = ({ id, epoch }: Seen, seq: number): ResumeRequest => ({ sessionId: id, epoch, seq })
 
 /** Comes back as a session; undefined where it is refused. */
 export async function comeBack(sessions: Sessions, seen: Seen, seq: number, at = 0): Promise<Seen | undefined> {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
+import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { connectClient, cut, proveRead, read, resume, type WalkingClient } from './session-client.ts'
-import { pushes, type SessionsHarness, somebody } from './session-parts.ts'
+import { pushes, type SessionsHarness } from './session-parts.ts'
 
 /** A walk of one place of a call through the sessions of its participant, base and extended. */
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import type { Push } from '../../src/ports/push.ts'
+import { createSocket, identityOf, somebody } from '../../src/ports/sessions.fixture.ts'
 import type { SessionIdentity } from '../../src/ports/sessions.ts'
 import { connectClient, cut, proveRead, read, resume, type WalkingClient } from './session-client.ts'
-import { createSocket, identityOf, pushes, resumeWindowMs, type SessionsHarness, somebody } from './session-parts.ts'
+import { pushes, resumeWindowMs, type SessionsHarness } from './session-parts.ts'
 
 /** A walk of one extended session, beside a list of everything that it was given. */
 

@@ -1,16 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Push } from '../../src/ports/push.ts'
-import {
-  comeBack,
-  createSocket,
-  identityOf,
-  numbersOf,
-  openReady,
-  pushes,
-  type SessionsHarness,
-  somebody,
-  upTo,
-} from './session-parts.ts'
+import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { comeBack, numbersOf, pushes, type SessionsHarness, upTo } from './session-parts.ts'
 
 const { ringing, stop, final } = pushes
 

@@ -1,15 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  createSocket,
-  identityOf,
-  numbersOf,
-  openReady,
-  pushes,
-  type SessionsHarness,
-  seqsOf,
-  somebody,
-  upTo,
-} from './session-parts.ts'
+import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { numbersOf, pushes, type SessionsHarness, seqsOf, upTo } from './session-parts.ts'
 
 const { ringing, state, final, notice, relay } = pushes
 

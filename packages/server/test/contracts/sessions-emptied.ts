@@ -1,17 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import {
-  comeBack,
-  createSocket,
-  numbersOf,
-  openReady,
-  pushes,
-  relays,
-  resumeOf,
-  type SessionsHarness,
-  seqsOf,
-  somebody,
-  upTo,
-} from './session-parts.ts'
+import { createSocket, openReady, resumeOf, somebody } from '../../src/ports/sessions.fixture.ts'
+import { comeBack, numbersOf, pushes, relays, type SessionsHarness, seqsOf, upTo } from './session-parts.ts'
 
 const { state } = pushes
 

@@ -1,19 +1,14 @@
 import { describe, expect, test } from 'bun:test'
+import { createSocket, identityOf, openReady, resumeOf, type Seen, somebody } from '../../src/ports/sessions.fixture.ts'
 import { sessionLogLimits } from '../../src/ports/sessions.ts'
 import {
   comeBack,
-  createSocket,
-  identityOf,
   numbersOf,
-  openReady,
   pushes,
   relays,
-  resumeOf,
   resumeWindowMs,
-  type Seen,
   type SessionsHarness,
   seqsOf,
-  somebody,
   upTo,
   windowMs,
 } from './session-parts.ts'

@@ -1,15 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
-import {
-  comeBack,
-  numbersOf,
-  openReady,
-  pushes,
-  relays,
-  type Seen,
-  type SessionsHarness,
-  somebody,
-} from './session-parts.ts'
+import { openReady, type Seen, somebody } from '../../src/ports/sessions.fixture.ts'
+import { comeBack, numbersOf, pushes, relays, type SessionsHarness } from './session-parts.ts'
 
 const { state, final, relay, media, peer } = pushes
 

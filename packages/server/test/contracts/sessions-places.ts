@@ -1,19 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
 import {
-  comeBack,
   createSocket,
   identityOf,
-  numbersOf,
   openReady,
-  pushes,
-  relays,
   type Seen,
-  type SessionsHarness,
-  seqsOf,
   somebody,
   type Wish,
-} from './session-parts.ts'
+} from '../../src/ports/sessions.fixture.ts'
+import { comeBack, numbersOf, pushes, relays, type SessionsHarness, seqsOf } from './session-parts.ts'
 
 const { ringing, state, final, notice, relay } = pushes
 

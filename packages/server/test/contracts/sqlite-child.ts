@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
-import { accepted, created, ringing, there, touched } from './calls.ts'
+import { accepted, created, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 
 const [mode, dataDir = ''] = process.argv.slice(2)
 const callsAtOnce = 100

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import { migrate, migrationFiles } from '../../src/adapters/sqlite/migrations.ts'
+import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
-import { temporaryDataDir } from './sqlite-harness.ts'
 
 let dir: ReturnType<typeof temporaryDataDir>
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
+import { leftIn, openHarness } from '../../src/adapters/sqlite/open.fixture.ts'
 import { registerOutboxContract } from './outbox.ts'
-import { leftIn, openHarness } from './sqlite-harness.ts'
 
 /** The numbers from 1 to a parameter. */
 const numbersSql = `(

@@ -9,6 +9,7 @@ import {
   deliveriesSql as keptHooksSql,
 } from '../../src/adapters/sqlite/erasure.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
+import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
 import { leftOfSql, leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
 import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
 import {
@@ -32,7 +33,6 @@ import {
   putOffSql,
 } from '../../src/adapters/sqlite/webhook-writes.ts'
 import { changedSql, claimSql, deliveriesSql, dueSql } from '../../src/adapters/sqlite/webhooks.ts'
-import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
 describe('every read finds its rows through an index', () => {

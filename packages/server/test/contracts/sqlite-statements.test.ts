@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
+import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { writtenIn } from '../support/executed-plans.ts'
 import { few } from '../support/million.ts'
 import { recordedStatements, recordStatements } from '../support/prepared-statements.ts'
-import { temporaryDataDir } from './sqlite-harness.ts'
 import { useStores } from './store-walk.ts'
 
 /*

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
+import { openHarness, type SqliteHarness } from '../../src/adapters/sqlite/open.fixture.ts'
 import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
-import { created, participant, ringing } from './calls.ts'
-import { openHarness, type SqliteHarness } from './sqlite-harness.ts'
+import { created, participant, ringing } from '../../src/ports/call-store.fixture.ts'
 
 let harness: SqliteHarness
 const posted: ToWriter[] = []

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { until } from '@ringwire/testkit/patience'
+import { openHarness, type SqliteHarness, versionsOf } from '../../src/adapters/sqlite/open.fixture.ts'
 import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
+import { created, ended, liveIn, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import { created, ended, liveIn, participant, ringing, there, touched } from './calls.ts'
 import type { Pragma } from './faulty-writer.ts'
-import { openHarness, type SqliteHarness, versionsOf } from './sqlite-harness.ts'
 
 type Fault = 'before' | 'after' | 'hang' | 'idle' | 'deaf' | 'none'
 

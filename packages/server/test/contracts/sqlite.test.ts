@@ -1,3 +1,4 @@
+import { openHarness, temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { dumpOf } from '../support/dump.ts'
 import { registerCallListsContract } from './call-lists.ts'
@@ -6,7 +7,6 @@ import { registerDevicesContract } from './devices.ts'
 import { registerErasureContract } from './erasure.ts'
 import { registerOnlineContract } from './online.ts'
 import { registerProductStoreContract } from './product-store.ts'
-import { openHarness, temporaryDataDir } from './sqlite-harness.ts'
 import { registerTimelineContract } from './timeline.ts'
 
 registerCallStoreContract('SQLite', () => openHarness())

@@ -1,6 +1,8 @@
 import type { CallRef, Participant } from '../../src/call/call.ts'
+import { actorOf, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
+import { liveIn } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Devices } from '../../src/ports/devices.ts'
 import type { Erasures } from '../../src/ports/erasures.ts'
@@ -10,8 +12,6 @@ import type { ProductStore } from '../../src/ports/product-store.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 import { newDeliveryId, type WebhookStore } from '../../src/ports/webhooks.ts'
 import { busy, endpointId, product, uuidOf } from '../support/million.ts'
-import { actorOf, durations, inviteCommand } from './call-life.ts'
-import { liveIn } from './calls.ts'
 import { attempted, endpoint } from './webhooks.ts'
 
 /** The ports of a store that the walk uses. */

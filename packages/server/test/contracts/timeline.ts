@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
 import { mostEntries, type TimelineRow } from '../../src/call/observed.ts'
+import { created, ended, participant, ringing } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
-import { created, ended, participant, ringing } from './calls.ts'
 
 export interface TimelineHarness {
   readonly calls: CallStore

@@ -6,7 +6,7 @@ import { writeSync } from 'node:fs'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import type { Step } from '../../src/call/effects.ts'
-import { accepted, created, ringing } from './calls.ts'
+import { accepted, created, ringing } from '../../src/ports/call-store.fixture.ts'
 
 const [kind, target = ''] = process.argv.slice(2)
 const callsAtOnce = 20

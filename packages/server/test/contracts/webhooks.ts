@@ -4,6 +4,7 @@ import { dropSize, dropSteps } from '../../src/adapters/sql/kept-deliveries.ts'
 import type { LiveCall, RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { createAddressGuard } from '../../src/outgoing/addresses.ts'
+import { accepted, created, ended, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import {
   type Attempted,
@@ -15,7 +16,6 @@ import {
 } from '../../src/ports/webhooks.ts'
 import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
 import { createWebhooks, giveUpMs } from '../../src/services/webhooks.ts'
-import { accepted, created, ended, participant, ringing, there, touched } from './calls.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface WebhooksHarness {

@@ -137,7 +137,9 @@ describe('the image', () => {
   test('nothing but source goes to the builder', () => {
     const ignoreFile = readFileSync(join(deploy, 'Dockerfile.dockerignore'), 'utf8')
     const secret = ['deploy/.env', '.env', 'data/jwt-secrets', 'node_modules/x/package.json', '.git/config']
-    const tests = ['packages/server/test/a.ts', 'packages/server/src/a.test.ts', 'packages/client/node_modules/b/c.js']
+    const tests = ['test/a.ts', 'src/a.test.ts', 'src/a.fixture.ts', 'node_modules/b/c.js'].map(
+      (file) => `packages/server/${file}`,
+    )
     const source = ['packages/server/src/main.ts', 'package.json', 'scripts/build.ts']
     expect(contextOf([...secret, ...tests, 'scripts/test.mjs', ...source], ignoreFile)).toEqual(source)
   })

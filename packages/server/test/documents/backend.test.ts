@@ -6,8 +6,8 @@ import { endpoints } from '@ringwire/protocol/endpoints'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
+import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, Service } from '@ringwire/testkit/service'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 /** docs/backend.md: each command is run, in the order of the page. */
 const page = blocks('docs/backend.md')

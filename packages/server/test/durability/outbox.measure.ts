@@ -11,9 +11,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { openPostgres as OpenPostgres } from '../../src/adapters/postgres/open.ts'
 import type { openSqlite as OpenSqlite } from '../../src/adapters/sqlite/open.ts'
+import type { callLife as CallLife } from '../../src/call/decide.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
-import type { callLife as CallLife } from '../contracts/call-life.ts'
 import { Postgres } from '../support/postgres.ts'
 
 interface Opened {

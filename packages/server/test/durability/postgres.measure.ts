@@ -5,7 +5,7 @@
  *   bun packages/server/test/durability/postgres.measure.ts
  */
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import { callLife } from '../contracts/call-life.ts'
+import { callLife } from '../../src/call/decide.fixture.ts'
 import { Postgres } from '../support/postgres.ts'
 
 const warmUpMs = 500

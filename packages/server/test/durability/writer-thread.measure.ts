@@ -12,7 +12,7 @@ import { createBatchWriter } from '../../src/adapters/sqlite/batch.ts'
 import { openWriter, type Synchronous } from '../../src/adapters/sqlite/connection.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import type { FromWriter, ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
-import { callLife } from '../contracts/call-life.ts'
+import { callLife } from '../../src/call/decide.fixture.ts'
 
 /** A writer on the main thread, in the shape of a Worker: a batch is written at the end of the turn. */
 function writerOnMainThread(flushMs: number): Worker {

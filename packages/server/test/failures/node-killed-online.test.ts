@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
+import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import { ask } from '../scenarios/backend/calls.ts'
 import { presenceTypes, toldOf } from '../scenarios/backend/online.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { flush } from './lost-keys.ts'
 import { worldFor } from './world.ts'
 

@@ -1,9 +1,9 @@
+import { uuidOf } from '../../src/call/call.fixture.ts'
 import { isAnswered, isLive, type LiveCall } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/decide.ts'
 import type { InviteCommand, InviteDecision } from '../../src/call/invite.ts'
 import { cause, commit } from './commit.ts'
 import { type Machine, violated } from './machine.ts'
-import { uuidOf } from './people.ts'
 import { type Draft, mayHave, newUuid, rung, type Setup, seatIn, type TrackedCall, type WorldEvent } from './world.ts'
 
 type InviteEvent = Extract<WorldEvent, { what: 'invite' }>

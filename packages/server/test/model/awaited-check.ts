@@ -1,9 +1,18 @@
+import {
+  aliceOne,
+  answeredCall,
+  bobOne,
+  durations,
+  heldBy,
+  leftBy,
+  ringingCall,
+  start,
+} from '../../src/call/call.fixture.ts'
 import type { LiveCall, Place } from '../../src/call/call.ts'
 import { compare } from './command-check.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { transitionOf, withPlaces } from './expected.ts'
 import { type Machine, strict } from './machine.ts'
-import { aliceOne, answeredCall, bobOne, durations, heldBy, leftBy, ringingCall, start } from './people.ts'
 
 /** Part A, clients that the service told to come back [PEER1]. */
 

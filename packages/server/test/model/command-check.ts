@@ -1,9 +1,3 @@
-import type { Call, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
-import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
-import type { Step } from '../../src/call/effects.ts'
-import { busyRows, commandRows, type Outcome, parseOutcome, type Row } from './command-table.ts'
-import { byActor, difference, seatOf, transitionOf, withPeers } from './expected.ts'
-import { type Machine, strict, violated } from './machine.ts'
 import {
   actorOf,
   alice,
@@ -16,7 +10,13 @@ import {
   overCall,
   ringingCall,
   start,
-} from './people.ts'
+} from '../../src/call/call.fixture.ts'
+import type { Call, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
+import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
+import type { Step } from '../../src/call/effects.ts'
+import { busyRows, commandRows, type Outcome, parseOutcome, type Row } from './command-table.ts'
+import { byActor, difference, seatOf, transitionOf, withPeers } from './expected.ts'
+import { type Machine, strict, violated } from './machine.ts'
 import { mayHave, seatIn } from './world.ts'
 
 /** Part A: every state, every command, every side and session, against the tables. */

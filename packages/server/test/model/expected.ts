@@ -1,8 +1,8 @@
+import { durations, heldBy } from '../../src/call/call.fixture.ts'
 import { type AnsweredCall, type Call, isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/decide.ts'
 import type { By, Notice, PeerNews, Step } from '../../src/call/effects.ts'
 import type { Outcome } from './command-table.ts'
-import { durations, heldBy } from './people.ts'
 import { seatIn } from './world.ts'
 
 /** The step that an outcome of a table stands for, whole: the next version of the call, the event and its notices. */

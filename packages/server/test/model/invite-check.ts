@@ -1,10 +1,3 @@
-import type { AnsweredCall, Call, LiveCall, OverCall, Participant, Place, RingingCall } from '../../src/call/call.ts'
-import type { Step } from '../../src/call/effects.ts'
-import type { InviteCommand } from '../../src/call/invite.ts'
-import { type Outcome, parseOutcome } from './command-table.ts'
-import { byActor, difference, seatedStep, transitionOf } from './expected.ts'
-import { type InviteCase, type InviteOutcome, inviteOutcome, placeKinds, wishes } from './invite-table.ts'
-import { type Machine, strict, violated } from './machine.ts'
 import {
   actorOf,
   alice,
@@ -20,7 +13,14 @@ import {
   ringingCall,
   start,
   uuidOf,
-} from './people.ts'
+} from '../../src/call/call.fixture.ts'
+import type { AnsweredCall, Call, LiveCall, OverCall, Participant, Place, RingingCall } from '../../src/call/call.ts'
+import type { Step } from '../../src/call/effects.ts'
+import type { InviteCommand } from '../../src/call/invite.ts'
+import { type Outcome, parseOutcome } from './command-table.ts'
+import { byActor, difference, seatedStep, transitionOf } from './expected.ts'
+import { type InviteCase, type InviteOutcome, inviteOutcome, placeKinds, wishes } from './invite-table.ts'
+import { type Machine, strict, violated } from './machine.ts'
 
 /** Part A for invites: every situation between two people, every uuid, limit and engagement, against the table. */
 

@@ -1,3 +1,4 @@
+import { deepFreeze } from '../../src/call/call.fixture.ts'
 import { type Decision, decide } from '../../src/call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision } from '../../src/call/invite.ts'
 
@@ -9,14 +10,6 @@ export interface Machine {
 }
 
 export const source: Machine = { decide, decideInvite, checkInvite }
-
-/** Freezes a value and all it holds. What is frozen already was frozen here, so shared parts cost nothing again. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  for (const part of Object.values(value)) deepFreeze(part)
-  return value
-}
 
 /** The same rules, and every decision shows that it is pure: its input is frozen, and asked again it says the same. */
 export function strict(machine: Machine): Machine {

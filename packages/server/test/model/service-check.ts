@@ -1,3 +1,14 @@
+import {
+  actorOf,
+  alice,
+  answeredCall,
+  bob,
+  durations,
+  heldBy,
+  leftBy,
+  ringingCall,
+  start,
+} from '../../src/call/call.fixture.ts'
 import { isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
@@ -5,7 +16,6 @@ import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './com
 import { type Outcome, parseOutcome, stopRows, timeRows } from './command-table.ts'
 import { byActor, seatedStep, transitionOf, withPlaces } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
-import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, ringingCall, start } from './people.ts'
 import { seatIn } from './world.ts'
 
 /** Part A, what the service itself does to a call: arrivals, losses, time, a restart, a jump of the clock. */

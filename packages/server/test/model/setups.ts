@@ -1,4 +1,4 @@
-import { alice, bob, carol, durations, ringMs } from './people.ts'
+import { alice, bob, carol, durations, ringMs } from '../../src/call/call.fixture.ts'
 import type { Setup } from './world.ts'
 
 const rules = { durations, ringTimeoutMs: ringMs, maxRinging: 5, busy: 'allow', nodes: ['one', 'two'] } as const

@@ -1,8 +1,8 @@
+import { deepFreeze, start, uuidOf } from '../../src/call/call.fixture.ts'
 import type { Call, CallDurations, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
 import { isLive } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/decide.ts'
-import { deepFreeze, violated } from './machine.ts'
-import { start, uuidOf } from './people.ts'
+import { violated } from './machine.ts'
 
 /** A small world: people, the sessions that they have, the calls between them, and what each session was told. */
 

@@ -64,7 +64,7 @@ test('the first command packs what a package needs, and nothing else', async () 
       .trim()
       .split('\n')
       .map((path) => path.replace(/^package\//, ''))
-    expect(paths.filter((path) => /\.test\.ts$|^test\/|\.map$|\.db|secret\.|\.env/.test(path))).toEqual([])
+    expect(paths.filter((path) => /\.(?:test|fixture)\.ts$|^test\/|\.map$|\.db|secret\.|\.env/.test(path))).toEqual([])
     expect(paths).toContain('package.json')
     expect(paths).toContain('LICENSE')
     // Who does not read TypeScript gets JavaScript and declarations.

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Certificates, makeCertificates } from '@ringwire/testkit/certificates'
 import { freePort } from '@ringwire/testkit/ports'
 import { loadConfig } from '../../src/config/config.ts'
 import { readApnsKey } from '../../src/push/apns.ts'
 import { tryApns, tryPushServices } from '../../src/push/check.ts'
 import { type Box, createBox } from '../cli/command.ts'
-import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { type ApnsServer, startApnsServer } from './apns-server.ts'
 import { type FcmServer, startFcmServer } from './fcm-server.ts'
 

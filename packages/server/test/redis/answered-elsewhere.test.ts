@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { comeBack, numbersOf, openReady, pushes, somebody, upTo } from '../contracts/session-parts.ts'
+import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { comeBack, numbersOf, pushes, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode } from './session-nodes.ts'
 

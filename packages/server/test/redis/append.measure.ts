@@ -3,7 +3,8 @@
  * `bun packages/server/test/redis/append.measure.ts`
  */
 import { connect } from '../../src/adapters/redis/connection.ts'
-import { openReady, pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { openReady } from '../../src/ports/sessions.fixture.ts'
+import { pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'
 

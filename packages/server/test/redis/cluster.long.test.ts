@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
+import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
 import {
   comeBack,
   numbersOf,
-  openReady,
   pushes,
   relays,
   resumeWindowMs,
   type SessionsHarness,
-  somebody,
   upTo,
   windowMs,
 } from '../contracts/session-parts.ts'

@@ -1,16 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
+import { createSocket, identityOf, openReady, resumeOf } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
-  createSocket,
-  identityOf,
   numbersOf,
-  openReady,
   pushes,
   relays,
-  resumeOf,
   resumeWindowMs,
   seqsOf,
   upTo,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { numbersOf, openReady, pushes, resumeWindowMs, somebody, windowMs } from '../contracts/session-parts.ts'
+import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { numbersOf, pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 

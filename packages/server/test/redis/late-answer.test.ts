@@ -2,8 +2,16 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { callKey } from '../../src/call/call.ts'
 import { decide } from '../../src/call/decide.ts'
-import { somebody } from '../contracts/session-parts.ts'
-import { connectPeer, type Domain, done, eventsOf, invited, openDomain, type Peer } from '../support/domain.ts'
+import { somebody } from '../../src/ports/sessions.fixture.ts'
+import {
+  connectPeer,
+  type Domain,
+  done,
+  eventsOf,
+  invited,
+  openDomain,
+  type Peer,
+} from '../../src/services/domain.fixture.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode } from './session-nodes.ts'
 

@@ -1,19 +1,9 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { rowKey } from '../../src/adapters/redis/keys.ts'
+import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import {
-  comeBack,
-  createSocket,
-  identityOf,
-  numbersOf,
-  openReady,
-  pushes,
-  relays,
-  seqsOf,
-  somebody,
-  upTo,
-} from '../contracts/session-parts.ts'
+import { comeBack, numbersOf, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
 import { loseFirstReply, outcomeOf, type SessionNode, sendAll, useSessionNodes } from './session-nodes.ts'
 
 /** At most one node owns a session, whatever fails on the way. */

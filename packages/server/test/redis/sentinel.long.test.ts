@@ -1,23 +1,22 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { makeCertificates } from '@ringwire/testkit/certificates'
 import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
+import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
   numbersOf,
-  openReady,
   pushes,
   relays,
   resumeWindowMs,
-  type Seen,
   seqsOf,
   upTo,
   windowMs,
 } from '../contracts/session-parts.ts'
-import { makeCertificates } from '../support/certificates.ts'
 import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
 import { type SentinelGroup, startSentinelGroup } from '../support/sentinel.ts'
 

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
+import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { tagOfSessionId } from '../../src/session/session-id.ts'
-import { comeBack, openReady, type Seen } from '../contracts/session-parts.ts'
+import { comeBack } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, sendAll } from './session-nodes.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Call, Place } from '../../src/call/call.ts'
-import { accepted, ended, ringing } from '../contracts/calls.ts'
+import { accepted, ended, ringing } from '../../src/ports/call-store.fixture.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'

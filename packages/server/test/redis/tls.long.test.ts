@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { type Certificates, makeCertificates } from '@ringwire/testkit/certificates'
 import { freePort } from '@ringwire/testkit/ports'
 import { createStore } from '../../src/adapters/redis/connection.ts'
-import { numbersOf, openReady, relays, resumeWindowMs, upTo, windowMs } from '../contracts/session-parts.ts'
-import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { openReady } from '../../src/ports/sessions.fixture.ts'
+import { numbersOf, relays, resumeWindowMs, upTo, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { CallPage } from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
-import { created, ringing } from '../contracts/calls.ts'
+import { created, ringing } from '../../src/ports/call-store.fixture.ts'
 import { credentials, failureOf, openStores, type RestService, startRest } from './rest-service.ts'
 
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }

@@ -9,7 +9,7 @@ import {
 } from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { TSchema } from 'typebox'
-import { created, ringing } from '../contracts/calls.ts'
+import { created, ringing } from '../../src/ports/call-store.fixture.ts'
 import { attempted } from '../contracts/webhooks.ts'
 import { credentials, failureOf, keys, openStores, type RestService, startRest } from './rest-service.ts'
 

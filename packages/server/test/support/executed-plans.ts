@@ -97,7 +97,7 @@ export interface Written {
 
 /** Every string in the files of a folder that begins like a statement. */
 export function writtenIn(folder: string, without: readonly string[]): Written[] {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.includes('.test.'))
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !/\.(test|fixture)\./.test(name))
   return files.filter((name) => !without.includes(name)).flatMap((name) => textsOf(join(folder, name)))
 }
 

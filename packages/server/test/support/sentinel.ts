@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Certificates } from '@ringwire/testkit/certificates'
 import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
-import type { Certificates } from './certificates.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 
 export interface SentinelGroup {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
+import { openReceiver, type Received, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { startObserved } from '../admin/observed.ts'
 import { connectExtendedPair, ringingCall } from '../support/extended-flows.ts'
-import { openReceiver, type Received, type Receiver } from '../support/receiver.ts'
 
 const pairs = 50
 const callsOfEach = 200

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
+import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { pairOn, stopAll } from '../failures/people.ts'
 import { becomesReady, worldFor } from '../failures/world.ts'
 import { answeredCall } from '../support/extended-flows.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 const world = worldFor({ env: { RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' } })
 let three: Service

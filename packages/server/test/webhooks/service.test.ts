@@ -9,10 +9,10 @@ import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { startProcess } from '@ringwire/testkit/process'
 import { program } from '@ringwire/testkit/program'
+import { openReceiver, type Received, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { Webhook } from 'standardwebhooks'
 import { metricsOf, startObserved } from '../admin/observed.ts'
-import { openReceiver, type Received, type Receiver } from '../support/receiver.ts'
 
 const stepTypes = callHookTypes.filter((type) => !type.startsWith('call.wake'))
 let service: Service

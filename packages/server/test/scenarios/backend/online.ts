@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
+import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import type { Service } from '@ringwire/testkit/service'
-import { openReceiver, type Receiver } from '../../support/receiver.ts'
 import { finish, type Start } from '../calls/composition.ts'
 import { ask } from './calls.ts'
 

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
-import { agent, onlineFake, rings, turn } from '../test/support/fake.ts'
-import { createMediaState } from './media/media-state.ts'
-import { RingwireError } from './ringwire.ts'
+import { agent, onlineFake, rings, turn } from '../src/environment.fixture.ts'
+import { createMediaState } from '../src/media/media-state.ts'
+import { RingwireError } from '../src/ringwire.ts'
 
 /** Runs the lines in a process of their own, as a bot does: its exit code and what it printed. */
 async function run(...lines: string[]): Promise<{ code: number; said: string[] }> {
   const from = (file: string) => JSON.stringify(new URL(file, import.meta.url).pathname)
   const imports = [
-    `import { agent, onlineFake, rings, turn } from ${from('../test/support/fake.ts')}`,
-    `import { RingwireError } from ${from('./ringwire.ts')}`,
+    `import { agent, onlineFake, rings, turn } from ${from('../src/environment.fixture.ts')}`,
+    `import { RingwireError } from ${from('../src/ringwire.ts')}`,
     'const fake = await onlineFake()',
   ]
   const child = Bun.spawn([process.execPath, '-e', [...imports, ...lines].join('\n')], {

@@ -1,7 +1,7 @@
-import type { CallDurations, Participant } from '../../src/call/call.ts'
-import { type Actor, type CallCommand, decide } from '../../src/call/decide.ts'
-import { decideInvite, type InviteCommand } from '../../src/call/invite.ts'
-import type { CallStore } from '../../src/ports/call-store.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { CallDurations, Participant } from './call.ts'
+import { type Actor, type CallCommand, decide } from './decide.ts'
+import { decideInvite, type InviteCommand } from './invite.ts'
 
 export const durations: CallDurations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 43_200_000 }
 

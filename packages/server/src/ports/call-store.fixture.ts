@@ -1,15 +1,22 @@
-import type {
-  AnsweredCall,
-  Call,
-  LiveCall,
-  OverCall,
-  Participant,
-  Party,
-  Place,
-  RingingCall,
-} from '../../src/call/call.ts'
-import type { CallEvent, Step } from '../../src/call/effects.ts'
-import type { CallStore, Ended } from '../../src/ports/call-store.ts'
+import type { AnsweredCall, Call, LiveCall, OverCall, Participant, Party, Place, RingingCall } from '../call/call.ts'
+import type { CallEvent, Step } from '../call/effects.ts'
+import type { CallStore, Ended } from './call-store.ts'
+
+/** What a suite needs of an adapter besides its port. */
+export interface CallStoreHarness {
+  /** The store that is open now. */
+  store(): CallStore
+  /** Commits made by the store so far. */
+  commits(): number
+  /** Writes a step as another process would, unknown to the store. */
+  forge(step: Step): Promise<void>
+  /** Versions of a call in its events, in order. */
+  versions(callUuid: string): Promise<number[]>
+  /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
+  reopen(between?: () => Promise<void>): Promise<void>
+  /** Closes the store and removes its data. */
+  close(): Promise<void>
+}
 
 /** Calls and steps as the contract suites need them: right in shape, with no more meaning than that. */
 

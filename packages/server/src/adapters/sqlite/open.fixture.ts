@@ -2,11 +2,11 @@ import { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createBatchWriter, encodeStep } from '../../src/adapters/sqlite/batch.ts'
-import { openConnection, type SqlValue } from '../../src/adapters/sqlite/connection.ts'
-import { openSqlite, type SqliteOptions, type SqliteStores } from '../../src/adapters/sqlite/open.ts'
-import type { Step } from '../../src/call/effects.ts'
-import type { CallStoreHarness } from './call-store.ts'
+import type { Step } from '../../call/effects.ts'
+import type { CallStoreHarness } from '../../ports/call-store.fixture.ts'
+import { createBatchWriter, encodeStep } from './batch.ts'
+import { openConnection, type SqlValue } from './connection.ts'
+import { openSqlite, type SqliteOptions, type SqliteStores } from './open.ts'
 
 /** A data directory of its own, removed at the end. */
 export function temporaryDataDir(): { path: string; database: string; remove(): void } {

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
-import { checkStores } from '../../src/backend.ts'
-import { runCommandLine } from '../../src/cli/program.ts'
-import type { Config } from '../../src/config/config.ts'
-import { migrateToPostgres } from '../../src/services/migration.ts'
+import { openSqlite } from '../adapters/sqlite/open.ts'
+import { checkStores } from '../backend.ts'
+import type { Config } from '../config/config.ts'
+import { migrateToPostgres } from '../services/migration.ts'
+import { runCommandLine } from './program.ts'
 
 /** Of the test that is running. */
 export let dataDir: string

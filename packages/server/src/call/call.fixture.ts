@@ -1,14 +1,13 @@
-import type {
-  AnsweredCall,
-  Call,
-  CallDurations,
-  OverCall,
-  Participant,
-  Place,
-  RingingCall,
-} from '../../src/call/call.ts'
-import type { Actor } from '../../src/call/decide.ts'
-import { deepFreeze } from './machine.ts'
+import type { AnsweredCall, Call, CallDurations, OverCall, Participant, Place, RingingCall } from './call.ts'
+import type { Actor } from './decide.ts'
+
+/** Freezes a value and all it holds. What is frozen already was frozen here, so shared parts cost nothing again. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const part of Object.values(value)) deepFreeze(part)
+  return value
+}
 
 /** The people, devices and calls that the tests of the call rules speak of. Everything is frozen. */
 export const alice: Participant = deepFreeze({ product: 'shop', role: 'customer', userId: 'alice' })

@@ -1,4 +1,4 @@
-import type { ClientEventName } from '../src/client-events.ts'
+import type { ClientEventName } from './client-events.ts'
 
 export const callUuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
 

@@ -1,8 +1,8 @@
 import { isStorable } from '@ringwire/protocol/text'
 import fc from 'fast-check'
-import type { Call, CallRef, Party, Place } from '../../src/call/call.ts'
-import { overStatuses } from '../../src/call/call.ts'
-import type { CallEvent, Step } from '../../src/call/effects.ts'
+import type { Call, CallRef, Party, Place } from './call.ts'
+import { overStatuses } from './call.ts'
+import type { CallEvent, Step } from './effects.ts'
 
 /** Every text that the protocol lets in: any Unicode but NUL and lone surrogates. */
 const text = fc.oneof(

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { soon } from '@ringwire/testkit/patience'
+import { soon } from './patience.ts'
 
 /** A webhook as it arrived. */
 export interface Received {

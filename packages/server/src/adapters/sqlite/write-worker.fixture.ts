@@ -11,7 +11,7 @@ export function createHeldWriter(): HeldWriter {
   const waiting: (() => void)[] = []
   return {
     startWorker() {
-      const worker = new Worker(new URL('../../src/adapters/sqlite/write-worker.ts', import.meta.url))
+      const worker = new Worker(new URL('./write-worker.ts', import.meta.url))
       let hear: Worker['onmessage'] = null
       worker.addEventListener('message', (event) => {
         const now = () => hear?.call(worker, event)

@@ -1,9 +1,9 @@
-import type { Waiter } from '../../src/services/request.ts'
-import { createBacklog } from '../../src/signaling/backlog.ts'
-import { Connection } from '../../src/signaling/connection.ts'
-import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from '../../src/signaling/dispatch.ts'
-import type { ConnectionTiming, Socket } from '../../src/signaling/outlet.ts'
-import { createSenders } from '../../src/signaling/senders.ts'
+import type { Waiter } from '../services/request.ts'
+import { createBacklog } from './backlog.ts'
+import { Connection } from './connection.ts'
+import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
+import type { ConnectionTiming, Socket } from './outlet.ts'
+import { createSenders } from './senders.ts'
 
 export const session: SignalingSession = {
   participant: { product: 'shop', role: 'agent', userId: 'ann' },

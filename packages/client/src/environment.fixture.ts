@@ -1,7 +1,7 @@
-import { createClient } from '../../src/client.ts'
-import type { Environment, Signal } from '../../src/environment.ts'
-import type { RingwireError } from '../../src/error.ts'
-import type { CallClient, CallClientOptions, SessionToken, WebSocketLike } from '../../src/types.ts'
+import { createClient } from './client.ts'
+import type { Environment, Signal } from './environment.ts'
+import type { RingwireError } from './error.ts'
+import type { CallClient, CallClientOptions, SessionToken, WebSocketLike } from './types.ts'
 
 /** Time and sockets by hand, for what real ones cannot be made to do. */
 export interface Fake {
