@@ -116,3 +116,35 @@ test('[HOOK3] thousands of events of one person, which wait behind a failed one,
   for (let n = 0; n < 10 && (await hooks().putOff([one.id])); n++);
   expect(await next()).toEqual([first])
 })
+
+test('[HOOK3] a read that fails in the middle of a claim leaves nothing claimed that nobody has', async () => {
+  const [first, second] = [endpoint(), endpoint()]
+  for (const one of [first, second]) await hooks().addEndpoint(one)
+  await hooks().refresh()
+  await commit(1)
+  const wanted = new Map([first, second].map(({ id }) => [id, 5] as const))
+  // The first claim spreads what was committed.
+  const none = new Map([['we_other', 1]])
+  expect(await hooks().claim(none)).toEqual({ claimed: [], isMore: false })
+  const beside = new Database(harness.database)
+  let isBroken = false
+  const breaking = new Map(wanted)
+  breaking[Symbol.iterator] = function* () {
+    for (const one of wanted) {
+      yield one
+      if (!isBroken) beside.run('ALTER TABLE webhook_deliveries RENAME TO away')
+      isBroken = true
+    }
+    return undefined
+  } as (typeof breaking)[typeof Symbol.iterator]
+  const claiming = Promise.resolve(hooks().claim(breaking))
+  const claimed = await claiming.then(
+    (taken) => taken.claimed,
+    () => [],
+  )
+  beside.run('ALTER TABLE away RENAME TO webhook_deliveries')
+  beside.close()
+  const rest = (await hooks().claim(wanted)).claimed
+  expect(isBroken).toBe(true)
+  expect([...claimed, ...rest].map(({ endpointId }) => endpointId).toSorted()).toEqual([first.id, second.id])
+})

@@ -552,6 +552,25 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect([await pending(one.id), await hooks().endpointsOf(product)]).toEqual([[], []])
     })
 
+    test('of two changes of an endpoint at once each answers what it has stored', async () => {
+      for (let round = 0; round < 20; round++) {
+        const one = endpoint()
+        await hooks().addEndpoint(one)
+        const [off, named] = [{ enabled: false }, { description: 'named' }]
+        const changing = [off, named].map((changes) => hooks().changeEndpoint(product, one.id, changes))
+        for (let n = 0; n < 5; n++) await undefined
+        // In half of the rounds both are stored before an answer is read.
+        if (round % 2 === 0) Bun.sleepSync(20)
+        const both = { ...one, ...off, ...named }
+        const [first, second] = await Promise.all(changing)
+        expect([
+          [{ ...one, ...off }, both],
+          [both, { ...one, ...named }],
+        ]).toContainEqual([first as WebhookEndpoint, second as WebhookEndpoint])
+        expect(await hooks().removeEndpoint(product, one.id)).toBe(true)
+      }
+    })
+
     test('an endpoint with very many deliveries is removed at once, and they go in steps', async () => {
       const [one, other] = [endpoint(), endpoint()]
       await add(one, other)

@@ -98,8 +98,8 @@ export function createWebhookStore(
   const ofProduct = db.query<EndpointRow, [string]>(
     `SELECT ${endpointColumns} FROM webhook_endpoints WHERE product = ? ORDER BY created_at, id`,
   )
-  const one = db.query<EndpointRow, [string, string]>(
-    `SELECT ${endpointColumns} FROM webhook_endpoints WHERE product = ? AND id = ?`,
+  const one = db.query<EndpointRow & { revision: number }, [string, string]>(
+    `SELECT ${endpointColumns}, revision FROM webhook_endpoints WHERE product = ? AND id = ?`,
   )
   const removals = db.query<{ endpoint_id: string }, []>('SELECT endpoint_id FROM webhook_removals')
   const due = db.query<ClaimedRow, [string, number, number, number]>(claimSql)
@@ -171,7 +171,13 @@ export function createWebhookStore(
     let asked = 0
     for (const [endpointId, count] of wanted) {
       if (asked++ % claimedAtOnce === claimedAtOnce - 1) await macrotask()
-      taken.push(...(await attempt(() => takeDue(endpointId, count, clock.now()))))
+      try {
+        taken.push(...takeDue(endpointId, count, clock.now()))
+      } catch (error) {
+        if (taken.length === 0) throw sqlFailure(error)
+        // What was claimed goes out; the others are still due.
+        break
+      }
     }
     return taken
   }
@@ -209,15 +215,14 @@ export function createWebhookStore(
       const values = endpointValues(changes)
       // A column that is set to itself: what is not given stays.
       const set = ['id = id', ...values.map(([column]) => `${column} = ?`)]
-      const changed = await writeRows([
-        `UPDATE webhook_endpoints SET ${set} WHERE product = ? AND id = ?`,
-        ...values.map(([, value]) => sqlValueOf(value)),
-        product,
-        id,
-      ])
-      const row = changed === 0 ? null : await attempt(() => one.get(product, id))
-      // Of two changes at once each answers its own.
-      return row === null ? undefined : { ...endpointOf(row), ...changes }
+      const sql = `UPDATE webhook_endpoints SET ${set} WHERE product = ? AND id = ? AND revision = ?`
+      const given = values.map(([, value]) => sqlValueOf(value))
+      // Written only over what was read: then the answer is what this change has stored, whoever else changes the endpoint.
+      for (;;) {
+        const row = await attempt(() => one.get(product, id))
+        if (row === null) return undefined
+        if ((await writeRows([sql, ...given, product, id, row.revision])) > 0) return { ...endpointOf(row), ...changes }
+      }
     },
     async removeEndpoint(product, id) {
       await spreadAll()
