@@ -269,6 +269,18 @@ const rules: Record<string, Case[]> = {
     { file: server('env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },
     { file: server('cli/env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },
   ],
+  'time and chance come to cluster/ through its options': [
+    {
+      file: server('cluster/time.ts'),
+      code: 'export const it = (timers: { sleep: unknown }) => timers.sleep\n',
+      broken: undefined,
+    },
+    ...['setTimeout', 'setInterval', 'setImmediate', 'performance', 'Date', 'Bun', 'crypto'].map((it, i) => ({
+      file: server(`cluster/global${i}.ts`),
+      code: `export const it = ${it}\n`,
+      broken: 'lint/style/noRestrictedGlobals',
+    })),
+  ],
   'imports form no cycle': [
     {
       file: server('ring-a.ts'),

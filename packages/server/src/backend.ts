@@ -34,7 +34,9 @@ import type { Wakes } from './ports/wakes.ts'
 import type { WebhookStore } from './ports/webhooks.ts'
 import type { LocalCounters } from './services/limits.ts'
 import { createLocalUptime } from './services/uptime.ts'
+import { newEpoch } from './session/session-id.ts'
 import { createSystemClock } from './time/clock.ts'
+import { createSystemTimers } from './time/timers.ts'
 
 /** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
 export interface Stores {
@@ -256,6 +258,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     onCall,
     onTold,
     onError,
+    timers: createSystemTimers(),
+    newEpoch,
   })
   async function close(): Promise<void> {
     await cluster.close()

@@ -1,4 +1,5 @@
 import { type Participant, participantKey } from '../call/call.ts'
+import type { Timers } from '../ports/clock.ts'
 import type { Row } from '../ports/directory.ts'
 import { isLast, type Push } from '../ports/push.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
@@ -21,6 +22,7 @@ export interface AroundOptions {
   readonly living: Living
   readonly append: Sessions['append']
   readonly settle: Saves['settle']
+  readonly timers: Timers
 }
 
 /** A session with a socket. */
@@ -42,7 +44,8 @@ export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'append
 
 const mostTries = 8
 
-export function createAround({ node, table, directory, owner, inbox, living, append, settle }: AroundOptions): Around {
+export function createAround(options: AroundOptions): Around {
+  const { node, table, directory, owner, inbox, living, append, settle, timers } = options
   const { isHere, isFree } = owner
 
   async function rowsOf(participant: Participant): Promise<readonly Row[]> {
@@ -122,7 +125,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
       // They went to another node, or are over, since they were looked for.
       left = new Set([...missed.flat(), ...taken])
       if (left.size === 0) return
-      await Bun.sleep(pauseOf(tries))
+      await timers.sleep(pauseOf(tries))
     }
     throw changing()
   }
@@ -157,7 +160,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
         const live = await liveOf(participant, at, began)
         await Promise.all(live.map((id) => append(id, push)))
       }
-      const since = performance.now()
+      const since = timers.monotonic()
       await tell()
       if (!(await directory.areAll(participantHash(participant), since))) await tell()
     },
@@ -165,7 +168,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
       return (await live(participant)).map(({ expiresAt: _, ...seen }) => seen)
     },
     async appendRung(participant, push, except) {
-      const since = performance.now()
+      const since = timers.monotonic()
       await tellRung(participant, push, except)
       if (!(await directory.areAll(participantHash(participant), since))) await tellRung(participant, push, except)
       if (isLast(push)) await passOn(participant, push)

@@ -1,3 +1,4 @@
+import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Directory, Master } from '../ports/directory.ts'
 import { forgetOldest } from '../ports/oldest.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -17,6 +18,7 @@ export interface CompletenessOptions {
   /** Others have to look, too. */
   readonly onMissing: () => void
   readonly onError: (error: unknown) => void
+  readonly timers: Timers
 }
 
 type IsOf = (sessionId: string) => boolean
@@ -55,13 +57,13 @@ const mostNodes = 200
 const gone = 'gone'
 
 export function createCompleteness(options: CompletenessOptions): Completeness {
-  const { directory, node, others, isDead, onForgotten, onGivenUp, onMissing, onError } = options
+  const { directory, node, others, isDead, onForgotten, onGivenUp, onMissing, onError, timers } = options
   /** By the name of the master. */
   const parts = new Map<string, Part>()
   const known = new Set<string>()
   let wasUsed = false
   let looking: Promise<void> | undefined
-  let timer: Timer | undefined
+  let stopLooking: Cancel | undefined
 
   function look(): Promise<void> {
     looking ??= lookNow(false).finally(() => {
@@ -102,7 +104,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
     const areDead = await Promise.all(missing.map(isDead))
     const dead = missing.filter((_, i) => areDead[i])
     if (dead.some((other) => words.get(other) !== gone)) await directory.say(marker, origin, false, dead)
-    if (missing.length === dead.length) part.completeAt = performance.now()
+    if (missing.length === dead.length) part.completeAt = timers.monotonic()
   }
 
   async function sayAgain(part: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
@@ -122,17 +124,17 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
   return {
     async start() {
       await lookNow(true)
-      timer = setInterval(() => {
+      stopLooking = timers.every(lookMs, () => {
         look().catch((error) => {
           if (!(error instanceof StoreError)) onError(error)
         })
-      }, lookMs)
+      })
       return wasUsed
     },
     look,
     async isWhole(tag, since, ms = waitMs) {
       if (await isBelieved(tag, since)) return true
-      for (const until = performance.now() + ms; performance.now() < until; await Bun.sleep(againMs)) {
+      for (const until = timers.monotonic() + ms; timers.monotonic() < until; await timers.sleep(againMs)) {
         await look()
         // A look that began before may not have seen it.
         if (await isBelieved(tag, Number.POSITIVE_INFINITY)) return false
@@ -140,7 +142,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
       throw new StoreError('unavailable', 'Redis was emptied, and not all nodes have written again what they own')
     },
     async stop() {
-      clearInterval(timer)
+      stopLooking?.()
     },
   }
 }

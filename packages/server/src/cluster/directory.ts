@@ -1,3 +1,4 @@
+import type { Timers } from '../ports/clock.ts'
 import type { Directory, Row } from '../ports/directory.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { tagOfHash, tagOfSessionId } from '../session/session-id.ts'
@@ -26,6 +27,7 @@ const soonMs = 300
 export function createBelievedDirectory(
   { row, rowsOf, claim, forget }: Directory,
   isWhole: Completeness['isWhole'],
+  timers: Pick<Timers, 'monotonic'>,
 ): BelievedDirectory {
   return {
     claim,
@@ -33,12 +35,12 @@ export function createBelievedDirectory(
     async row(sessionId) {
       const tag = tagOfSessionId(sessionId)
       if (tag === undefined) return undefined
-      const since = performance.now()
+      const since = timers.monotonic()
       const found = await row(sessionId)
       return found !== undefined || (await isWhole(tag, since)) ? found : row(sessionId)
     },
     async rowsOf(hash) {
-      const isSure = isWhole(tagOfHash(hash), performance.now(), soonMs).catch((error) => {
+      const isSure = isWhole(tagOfHash(hash), timers.monotonic(), soonMs).catch((error) => {
         if (!(error instanceof StoreError)) throw error
         return false
       })

@@ -1,3 +1,4 @@
+import type { Cancel, Timers } from '../ports/clock.ts'
 import { forgetOldest } from '../ports/oldest.ts'
 import type { Post } from '../ports/post.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -22,6 +23,7 @@ export interface InboxOptions {
   readonly onError: (error: unknown) => void
   /** How long a node may take to hear what it is told, in ms. */
   readonly heardMs?: number | undefined
+  readonly timers: Timers
 }
 
 /** Frames from node to node: questions and their answers, and what a node lets others know. */
@@ -63,11 +65,22 @@ interface Waiting {
   readonly node: string
   readonly resolve: (value: unknown) => void
   readonly reject: (error: StoreError) => void
-  readonly timer: Timer
+  readonly cancel: Cancel
 }
 
 export function createInbox(options: InboxOptions): Inbox {
-  const { post, node, onFrame, saved, onRefused, isSilent, onStall, onError, heardMs = defaultHeardMs } = options
+  const {
+    post,
+    node,
+    onFrame,
+    saved,
+    onRefused,
+    isSilent,
+    onStall,
+    onError,
+    heardMs = defaultHeardMs,
+    timers,
+  } = options
   const outgoing = new Map<string, Message[]>()
   /** What was just done, by who is told so. */
   const unanswered = new Map<string, Done[]>()
@@ -77,7 +90,7 @@ export function createInbox(options: InboxOptions): Inbox {
   const answersUntil = new WeakMap<Message, number>()
   let lastN = 0
   let lastAsked = 0
-  let readAt = performance.now()
+  let readAt = timers.monotonic()
   let isStopped = false
 
   /** What goes to a node at the end of this turn of the event loop. */
@@ -86,7 +99,7 @@ export function createInbox(options: InboxOptions): Inbox {
     if (known !== undefined) return known
     const messages: Message[] = []
     outgoing.set(to, messages)
-    if (outgoing.size === 1) setImmediate(postAll)
+    if (outgoing.size === 1) timers.turn(postAll)
     return messages
   }
 
@@ -105,31 +118,31 @@ export function createInbox(options: InboxOptions): Inbox {
     for (const message of messages) {
       if (message[1] !== null) settle(message[0])?.reject(error)
       // Who asked waits for it; one that comes twice is passed over.
-      else if (isWorthIt(message)) setTimeout(() => outgoingTo(to).push(message), againMs).unref()
+      else if (isWorthIt(message)) timers.after(againMs, () => void outgoingTo(to).push(message))
     }
   }
 
   /** Nobody waits for an answer for longer. */
   function isWorthIt(answer: Message): boolean {
-    const until = answersUntil.get(answer) ?? performance.now() + askMs
+    const until = answersUntil.get(answer) ?? timers.monotonic() + askMs
     answersUntil.set(answer, until)
-    return !isStopped && performance.now() < until
+    return !isStopped && timers.monotonic() < until
   }
 
   function settle(id: number): Waiting | undefined {
     const known = waiting.get(id)
-    clearTimeout(known?.timer)
+    known?.cancel()
     waiting.delete(id)
     return known
   }
 
   async function lookForStall(): Promise<void> {
-    const isStall = performance.now() - readAt > stallMs
+    const isStall = timers.monotonic() - readAt > stallMs
     try {
       if (isStall) await onStall()
     } finally {
       // What that took is no stall.
-      readAt = performance.now()
+      readAt = timers.monotonic()
     }
   }
 
@@ -225,7 +238,7 @@ export function createInbox(options: InboxOptions): Inbox {
     const id = lastAsked
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const expire = () => settle(id)?.reject(new StoreError('unknown', 'the node of the session did not answer in time'))
-    waiting.set(id, { node: to, resolve, reject, timer: setTimeout(expire, ms) })
+    waiting.set(id, { node: to, resolve, reject, cancel: timers.after(ms, expire) })
     outgoingTo(to).push([id, frame])
     return promise
   }

@@ -1,3 +1,4 @@
+import type { Cancel, Timers } from '../ports/clock.ts'
 import { isReplacedBy } from '../ports/node-name.ts'
 import type { Post } from '../ports/post.ts'
 
@@ -9,6 +10,7 @@ export interface LivingOptions {
   /** Others may take this node for dead; told again and again as long as that is so, and once after that. */
   readonly onDoubted: () => void
   readonly onError: (error: unknown) => void
+  readonly timers: Timers
 }
 
 /** Which nodes say in the store that they live. */
@@ -62,7 +64,7 @@ interface Other {
   isSilent: boolean
 }
 
-export function createLiving({ post, node, onSilent, onDoubted, onError }: LivingOptions): Living {
+export function createLiving({ post, node, onSilent, onDoubted, onError, timers }: LivingOptions): Living {
   /** By their names; this one is among them. */
   const nodes = new Map<string, Other>()
   /** When this one began to listen, and last could. */
@@ -74,8 +76,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
   let blindUntil = 0
   /** When the list of who lives was found without this node. */
   let emptiedAt = Number.NEGATIVE_INFINITY
-  let timer: Timer | undefined
-  let looking: Timer | undefined
+  let cancels: readonly Cancel[] = []
   let isStopped = false
   /** The later run under the id of this one that was told of. */
   let replacedBy: string | undefined
@@ -87,14 +88,14 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
 
   async function beat(): Promise<void> {
     if (isStopped) return
-    const sentAt = performance.now()
+    const sentAt = timers.monotonic()
     const { isNew, at, listed } = await post.beat(deadMs)
     // Somebody emptied the store, or it forgot this node while it could not beat.
     if (isNew && beatAt !== 0) {
-      emptiedAt = performance.now()
+      emptiedAt = timers.monotonic()
       onDoubted()
     }
-    const now = performance.now()
+    const now = timers.monotonic()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
     if (now - beatAt > 2 * beatMs) {
       listensSince = now
@@ -147,7 +148,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
 
   function isAlive(other: string): boolean {
     if (isReplaced(other)) return false
-    return nodes.has(other) || performance.now() - listensSince < deadMs
+    return nodes.has(other) || timers.monotonic() - listensSince < deadMs
   }
 
   function lookForSilent(): void {
@@ -160,7 +161,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
 
   function isSilent(other: string): boolean {
     if (!isAlive(other)) return true
-    const now = performance.now()
+    const now = timers.monotonic()
     // While this process stood still, or could not look, others may have said so; those that stood still as well get a moment.
     if (now - beatAt > 2 * beatMs) return false
     // A list that was emptied is no silence.
@@ -171,16 +172,16 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
   return {
     async start() {
       await beat()
-      timer = setInterval(() => {
+      const beatAgain = () => {
         beat().catch(onError)
-        if (performance.now() - beatAt > deadMs) onDoubted()
-      }, beatMs)
-      looking = setInterval(lookForSilent, lookMs)
+        if (timers.monotonic() - beatAt > deadMs) onDoubted()
+      }
+      cancels = [timers.every(beatMs, beatAgain), timers.every(lookMs, lookForSilent)]
     },
     isAlive,
     isReplaced,
     isGone(other) {
-      const now = performance.now()
+      const now = timers.monotonic()
       // All had the time to say it since the list was emptied, or this node could not look.
       return !saysItLives(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
     },
@@ -191,7 +192,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
     saysItLives,
     look,
     async isSaid() {
-      if (performance.now() - saidAt > blindMs) await look()
+      if (timers.monotonic() - saidAt > blindMs) await look()
     },
     isSilent,
     async staysSilent(other) {
@@ -201,14 +202,14 @@ export function createLiving({ post, node, onSilent, onDoubted, onError }: Livin
     async falls(other, over) {
       // It may have started a moment ago.
       if (!saysItLives(other)) await look().catch(() => {})
-      while (!isSilent(other) && !isStopped && !over.aborted) await Bun.sleep(lookMs)
+      while (!isSilent(other) && !isStopped && !over.aborted) await timers.sleep(lookMs)
     },
     known: () => nodes.keys(),
-    awayMs: () => performance.now() - beatAt,
+    awayMs: () => timers.monotonic() - beatAt,
     beat,
     stop() {
       isStopped = true
-      for (const each of [timer, looking]) clearInterval(each)
+      for (const cancel of cancels) cancel()
     },
   }
 }

@@ -1,4 +1,5 @@
 import { sameParticipant } from '../call/call.ts'
+import type { Timers } from '../ports/clock.ts'
 import type { Row } from '../ports/directory.ts'
 import { forgetOldest } from '../ports/oldest.ts'
 import type { SessionIdentity, Sink } from '../ports/sessions.ts'
@@ -27,6 +28,7 @@ export interface OwnerOptions {
   readonly living: Pick<Living, 'falls' | 'isSaid' | 'isSilent' | 'staysSilent'>
   /** Something was taken from a node that seems to be dead. */
   readonly onTaken: (from: string) => void
+  readonly timers: Pick<Timers, 'sleep'>
 }
 
 /** What a node that gives a session away answers. */
@@ -85,7 +87,7 @@ const mostTries = 8
 const mostRoutes = 50_000
 
 export function createOwner(options: OwnerOptions): Owner {
-  const { node, table, directory, saves, ask, isDead, isStillDead, living, onTaken } = options
+  const { node, table, directory, saves, ask, isDead, isStillDead, living, onTaken, timers } = options
   /** Sessions that are just being taken over, or given away. */
   const claiming = new Map<string, Promise<boolean>>()
   const leaving = new Map<string, Promise<void>>()
@@ -203,7 +205,7 @@ export function createOwner(options: OwnerOptions): Owner {
         }
         if (answer === 'refused') return false
         if (answer === 'late') throw new LateError()
-        if (answer === notHere) await Bun.sleep(pauseOf(tries))
+        if (answer === notHere) await timers.sleep(pauseOf(tries))
         else {
           if (comesBack !== undefined) comesBack.turn = answer.turn
           await take({ sessionId: id, fence: answer.fence })

@@ -1,3 +1,4 @@
+import type { Timers } from '../ports/clock.ts'
 import { forgetOldest } from '../ports/oldest.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -11,7 +12,12 @@ const busyMs = 3_000
 const mostRemotes = 1_000
 
 /** Sockets of other nodes, as the port sees them: the same object for the same one. */
-export function createRemoteSinks({ ask }: Pick<Inbox, 'ask'>, living: Living, onError: (error: unknown) => void) {
+export function createRemoteSinks(
+  { ask }: Pick<Inbox, 'ask'>,
+  living: Living,
+  onError: (error: unknown) => void,
+  timers: Pick<Timers, 'monotonic'>,
+) {
   const remotes = new Map<string, Sink>()
 
   /** Undefined where no answer came. */
@@ -37,12 +43,12 @@ export function createRemoteSinks({ ask }: Pick<Inbox, 'ask'>, living: Living, o
       isClosed: false,
       // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
       async probe() {
-        for (const since = performance.now(); await living.isThere(node); ) {
+        for (const since = timers.monotonic(); await living.isThere(node); ) {
           const answer = await answerOf(node, ['probe', sessionId])
           if (answer !== undefined) return answer === true
           if (living.isSilent(node)) return false
           // One that had just started was taken for silent, and asked for a moment alone.
-          if (performance.now() - since > busyMs) return true
+          if (timers.monotonic() - since > busyMs) return true
         }
         return false
       },

@@ -1,3 +1,4 @@
+import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Copies, Refusal, SessionWrite } from '../ports/copies.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Change } from '../session/changes.ts'
@@ -22,6 +23,7 @@ export interface SavesOptions {
   /** Another node has the session by now; `hasSocket`: with a socket of its own. */
   readonly onRefused: (session: Session, hasSocket: boolean) => void
   readonly onError: (error: unknown) => void
+  readonly timers: Timers
 }
 
 /** What changed in the sessions of this node, on its way to the store: all of a turn of the event loop in one write. */
@@ -87,12 +89,12 @@ interface Written {
 const nothing = { isWhole: false, dropped: 0, added: [] }
 
 export function createSaves(options: SavesOptions): Saves {
-  const { copies, table, longestMs, onRefused, onError } = options
+  const { copies, table, longestMs, onRefused, onError, timers } = options
   const { changes } = table
   let current: Promise<void> | undefined
   let next: Promise<void> | undefined
   let isAway = false
-  let timer: Timer | undefined
+  let stopTrying: Cancel | undefined
   let isReleased = false
   /** Who gets a session that is just being given away, and how often it was written for that. */
   const heirs = new Map<Session, { readonly to: string; writes: number }>()
@@ -150,7 +152,7 @@ export function createSaves(options: SavesOptions): Saves {
     // What the store does not have any more is written whole.
     if (sent.some(({ isMissing }) => isMissing)) await writeAgain()
     // Whoever is told of what is lost asks in this turn.
-    if (parts.length === 0) await new Promise(setImmediate)
+    if (parts.length === 0) await new Promise<void>((resolve) => timers.turn(resolve))
     if (isLost || sent.some(({ isRefused }) => isRefused)) throw new RefusedError()
   }
 
@@ -333,11 +335,10 @@ export function createSaves(options: SavesOptions): Saves {
       await settle()
     },
     start() {
-      timer = setInterval(tryAgain, againMs)
-      timer.unref()
+      stopTrying = timers.every(againMs, tryAgain)
     },
     stop() {
-      clearInterval(timer)
+      stopTrying?.()
     },
   }
 }

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { type Call, callKey, placeOf } from '../call/call.ts'
 import { callMark } from '../call/read.ts'
+import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Copies } from '../ports/copies.ts'
 import type { Directory } from '../ports/directory.ts'
 import { andThen } from '../ports/maybe.ts'
@@ -48,6 +48,9 @@ export interface ClusterOptions {
   readonly onError: (error: unknown) => void
   /** How long a node may take to hear what it is told, in ms; tests do not wait for it. */
   readonly heardMs?: number
+  readonly timers: Timers
+  /** Names a log: no other has had the name [RES2]. */
+  readonly newEpoch: () => string
 }
 
 export interface Cluster {
@@ -100,22 +103,22 @@ const away = () => new StoreError('unavailable', 'Redis is away')
 
 /** The sessions of all nodes: each is in the memory of its owner, and what another one needs to go on with it is in Redis. */
 export function createCluster(options: ClusterOptions): Cluster {
-  const { node, copies, post, onError, windowMs, resumeWindowMs } = options
-  const newEpoch = () => randomBytes(8).toString('base64url')
+  const { node, copies, post, onError, windowMs, resumeWindowMs, timers, newEpoch } = options
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
-  const directory = createBelievedDirectory(options.directory, (...how) => completeness.isWhole(...how))
+  const directory = createBelievedDirectory(options.directory, (...how) => completeness.isWhole(...how), timers)
   const longestMs = Math.max(windowMs, resumeWindowMs)
-  const saves = createSaves({ copies, table, longestMs, onRefused: refused, onError })
+  const saves = createSaves({ copies, table, longestMs, onRefused: refused, onError, timers })
   const living = createLiving({
     post,
     node,
     onSilent: (other) => inbox.giveUp(other),
     onDoubted,
     onError,
+    timers,
   })
   const others = () => [...living.known(), ...(options.owners?.() ?? [])]
   const completeness = createCompleteness({
-    ...{ directory: options.directory, node, others, onError },
+    ...{ directory: options.directory, node, others, onError, timers },
     // Where nobody can look, what was seen last counts.
     isDead: (other) => isStillDead(other).catch(() => isDead(other)),
     onForgotten: writeAgain,
@@ -138,17 +141,29 @@ export function createCluster(options: ClusterOptions): Cluster {
     onStall: saves.renew,
     onError,
     heardMs: options.heardMs,
+    timers,
   })
   const onTaken = (from: string) => inbox.tell(from, ['taken'])
-  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, isStillDead, living, onTaken })
+  const owner = createOwner({
+    node,
+    table,
+    directory,
+    saves,
+    ask: inbox.ask,
+    isDead,
+    isStillDead,
+    living,
+    onTaken,
+    timers,
+  })
   /** Calls of which something was told to a session that another node had by then. */
   const doubted = new Map<string, true>()
   const untilTold = createStuck()
   const untilNews = createStuck()
-  const remoteSink = createRemoteSinks(inbox, living, onError)
+  const remoteSink = createRemoteSinks(inbox, living, onError, timers)
   const resumes = createResumes({ table, owner, registered })
   const around = createAround({
-    ...{ node, table, directory, owner, inbox, living },
+    ...{ node, table, directory, owner, inbox, living, timers },
     append: (...how) => sessions.append(...how),
     settle: saves.settle,
   })
@@ -166,15 +181,14 @@ export function createCluster(options: ClusterOptions): Cluster {
     onLook: () => void look().catch(onSaveFailed),
   })
   const { doHere } = requests
-  let renewing: Timer | undefined
-  let checking: Timer | undefined
+  let cancels: readonly Cancel[] = []
   let isChecking = false
   let isDoubted = false
   let isRenewing = false
 
   /** At the end of this turn of the event loop, whether somebody waits for it or not. */
   function saveSoon(): void {
-    setImmediate(() => {
+    timers.turn(() => {
       saves.save()?.catch(onSaveFailed)
     })
   }
@@ -242,7 +256,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       await saves.renew().catch((error) => {
         onSaveFailed(error)
         // What was not asked is asked once the store answers again.
-        setTimeout(onDoubted, renewAgainMs).unref()
+        timers.after(renewAgainMs, onDoubted)
       })
     }
     isRenewing = false
@@ -268,7 +282,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     if (tagOfSessionId(id) === undefined) return doHere(operation, id, args)
     const relay = operation === 'append' ? relayFrame(id, args[0] as Push) : undefined
     const frame = relay ?? (['do', operation, id, args] as const)
-    const until = performance.now() + repeatMs
+    const until = timers.monotonic() + repeatMs
     for (let tries = 0; tries < mostTries; tries++) {
       // Mostly known: a relay goes out in the turn in which it came.
       const at = owner.routeOf(id) ?? (await owner.ownerOf(id))
@@ -276,12 +290,12 @@ export function createCluster(options: ClusterOptions): Cluster {
       const answer = await askOwner(at, frame, callIn(operation, args)).catch((error) => {
         owner.forgetRoute(id)
         // Its session's owner may have died with it, and who owns that session now knows whether it did [EXT4].
-        if (relay !== undefined && performance.now() < until) return notHere
+        if (relay !== undefined && timers.monotonic() < until) return notHere
         throw error
       })
       if (answer !== notHere) return answer
       owner.forgetRoute(id)
-      await Bun.sleep(pauseOf(tries))
+      await timers.sleep(pauseOf(tries))
     }
     throw changing()
   }
@@ -451,7 +465,7 @@ export function createCluster(options: ClusterOptions): Cluster {
         target === node ? notHere : await inbox.ask(target, ['move', call, from, to, settled, version, gate])
       if (moved !== notHere) return moved as boolean
       for (const id of [from, to]) owner.forgetRoute(id)
-      await Bun.sleep(pauseOf(tries))
+      await timers.sleep(pauseOf(tries))
     }
     throw changing()
   }
@@ -484,9 +498,10 @@ export function createCluster(options: ClusterOptions): Cluster {
       await inbox.start()
       const wasUsed = await completeness.start()
       await living.start()
-      renewing = setInterval(() => void saves.renew().catch(onError), renewMs)
-      checking = setInterval(() => void check(), checkMs)
-      for (const timer of [renewing, checking]) timer.unref()
+      cancels = [
+        timers.every(renewMs, () => void saves.renew().catch(onError)),
+        timers.every(checkMs, () => void check()),
+      ]
       return wasUsed
     },
     look,
@@ -496,7 +511,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       await saves.save()
     },
     async close() {
-      for (const timer of [renewing, checking]) clearInterval(timer)
+      for (const cancel of cancels) cancel()
       await saves.release().catch(onError)
       saves.stop()
       inbox.stop()

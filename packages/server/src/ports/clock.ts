@@ -5,3 +5,17 @@ export interface Clock {
   /** Monotonic, from an arbitrary start. */
   monotonic(): number
 }
+
+/** Takes a timer back; does nothing once it has run. */
+export type Cancel = () => void
+
+/** Time that passes. What waits in it never keeps the process alive. */
+export interface Timers extends Pick<Clock, 'monotonic'> {
+  /** Calls once, after so many ms. */
+  after(ms: number, what: () => void): Cancel
+  /** Calls again and again, every so many ms. */
+  every(ms: number, what: () => void): Cancel
+  /** Calls at the end of this turn of the event loop. */
+  turn(what: () => void): void
+  sleep(ms: number): Promise<void>
+}

@@ -17,6 +17,11 @@ export function newSessionId(participant: Participant): string {
   return participantHash(participant).slice(0, tagLength) + randomBytes(16).toString('base64url')
 }
 
+/** Names the log of a session: no other has had the name [RES2]. */
+export function newEpoch(): string {
+  return randomBytes(8).toString('base64url')
+}
+
 /** Undefined for what is no session id: clients name them, too. */
 export function tagOfSessionId(sessionId: string): string | undefined {
   return pattern.test(sessionId) ? sessionId.slice(0, tagLength) : undefined

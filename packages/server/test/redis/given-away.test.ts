@@ -9,6 +9,7 @@ import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createSessionTable } from '../../src/session/table.ts'
+import { createSystemTimers } from '../../src/time/timers.ts'
 import {
   comeBack,
   numbersOf,
@@ -277,6 +278,7 @@ test('[EXT3] a session is given away with all that came meanwhile, whoever waits
     copies: createRedisCopies({ ...store, run }, 'one'),
     onRefused: (session) => refused.push(session),
     onError: () => {},
+    timers: createSystemTimers(),
   })
   const identity = identityOf()
   const id = identity.sessionId

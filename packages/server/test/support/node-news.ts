@@ -2,6 +2,7 @@ import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisPost } from '../../src/adapters/redis/post.ts'
 import { createInbox } from '../../src/cluster/inbox.ts'
 import { idOf } from '../../src/ports/node-name.ts'
+import { createSystemTimers } from '../../src/time/timers.ts'
 
 /**
  * Asks nodes in the inboxes in which they tell each other what happens: when they answer, what was sent there before is done
@@ -32,6 +33,7 @@ export class NodeNews {
       isSilent: () => false,
       onStall: async () => {},
       onError: () => {},
+      timers: createSystemTimers(),
     })
     this.listening = this.store.ready().then(() => this.inbox.start())
   }

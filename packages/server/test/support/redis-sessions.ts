@@ -3,10 +3,13 @@ import { createRedisCopies } from '../../src/adapters/redis/copies.ts'
 import { createRedisDirectory } from '../../src/adapters/redis/directory.ts'
 import { createRedisPost } from '../../src/adapters/redis/post.ts'
 import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
+import { newEpoch } from '../../src/session/session-id.ts'
+import { createSystemTimers } from '../../src/time/timers.ts'
 
 export type RedisSessions = Cluster
 
-export interface RedisSessionsOptions extends Omit<ClusterOptions, 'directory' | 'copies' | 'post'> {
+export interface RedisSessionsOptions
+  extends Omit<ClusterOptions, 'directory' | 'copies' | 'post' | 'timers' | 'newEpoch'> {
   readonly url: string
   /** Where a test looks at what is sent to Redis, or changes it. */
   readonly store?: Store
@@ -21,6 +24,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     directory: createRedisDirectory(store, node),
     copies: createRedisCopies(store, node),
     post: createRedisPost({ url, store, node, onError }),
+    timers: createSystemTimers(),
+    newEpoch,
   })
   return {
     ...cluster,
