@@ -37,6 +37,7 @@ import { createWaking, type Waking } from './services/waking.ts'
 import { createWebhookEndpoints } from './services/webhook-endpoints.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks.ts'
 import type { Gateway } from './signaling/gateway.ts'
+import { createSystemTimers } from './time/timers.ts'
 import { createTlsRenewal } from './tls-renewal.ts'
 
 export interface ServerDeps {
@@ -194,6 +195,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
       recorder,
       hearsEnds: webhooks.hearsEnds,
       onError: (error) => journal.failed(error, 'a call could not be looked after'),
+      timers: createSystemTimers(),
+      newUuid: () => crypto.randomUUID(),
     })
     await domain.recovery.recover(backend.hasSessions)
     recorder.start()

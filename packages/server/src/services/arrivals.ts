@@ -16,6 +16,7 @@ import {
 import { ringingData } from '../call/effects.ts'
 import type { Detail } from '../call/observed.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
+import type { Timers } from '../ports/clock.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type {
   Departure,
@@ -48,6 +49,7 @@ export interface ArrivalsOptions {
   /** A device of the callee lost a session while a call rings there, or does not answer there: it may sleep [PUSH2]. */
   readonly onDoubt: (call: RingingCall, doubt: Doubt) => void
   readonly onError: (error: unknown) => void
+  readonly timers: Pick<Timers, 'sleep'>
 }
 
 /** A session that connects: a base one, or an extended one that may want to go on where it was [RES1]. */
@@ -94,7 +96,7 @@ const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
-  const { store, sessions, delivery, calls, recorder, clock, absenceOf, onDoubt, onError } = options
+  const { store, sessions, delivery, calls, recorder, clock, absenceOf, onDoubt, onError, timers } = options
 
   /** Of the calls that it has to do with: those that ring there, and those in which its device has the place [TRACE1]. */
   function note(
@@ -250,7 +252,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
         return
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
-        await Bun.sleep(retryMs)
+        await timers.sleep(retryMs)
       }
     }
   }

@@ -5,6 +5,7 @@ import type { CallCommand, Decision } from '../call/decide.ts'
 import { accepted, ringing } from '../ports/call-store.fixture.ts'
 import { pageSize } from '../ports/call-store.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { createSystemTimers } from '../time/timers.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
 
 const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
@@ -36,6 +37,7 @@ function create(parts: object): Deadlines {
     nodes: { self: 'one', isDead: () => false, others: () => ['two'], tell() {} },
     clock: { now: Date.now, monotonic: () => performance.now(), jumped: () => 0, follow() {} },
     durations,
+    timers: createSystemTimers(),
     uptime: { outages: () => [], doubt() {} },
     onPage: async () => {},
     onRound: () => {},

@@ -10,6 +10,7 @@ import {
 } from '../call/call.ts'
 import type { CallCommand, Decision } from '../call/decide.ts'
 import { type LiveCallReads, pageSize } from '../ports/call-store.ts'
+import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -17,7 +18,7 @@ import type { SteadyClock } from '../time/steady-clock.ts'
 import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
 
-/** setTimeout holds no more than this. */
+/** A timer holds no more than this, in ms. */
 const longestTimeoutMs = 2 ** 31 - 1
 const sweepIntervalMs = 500
 /** What was due in an outage is looked at again so much later, in ms. */
@@ -49,6 +50,7 @@ export interface DeadlinesOptions {
   /** More that is done at every sweep, and that no sweep waits for. */
   readonly onSweep: () => Promise<void>
   readonly onError: (error: unknown) => void
+  readonly timers: Timers
 }
 
 export interface Deadlines {
@@ -67,12 +69,12 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, nodes, uptime, clock, run, onPage, onRound, onSweep, onError } = options
-  const timers = new Map<string, { readonly call: Call; readonly timer: ReturnType<typeof setTimeout> }>()
+  const { store, sessions, nodes, uptime, clock, run, onPage, onRound, onSweep, onError, timers } = options
+  const watched = new Map<string, { readonly call: Call; readonly cancel: Cancel }>()
   /** Calls whose timers fired, until something came of it: what a store that is away leaves is tried again at every sweep. */
   const due = new Map<string, Call>()
   let isWorking = false
-  let sweeper: ReturnType<typeof setInterval> | undefined
+  let stopSweeping: Cancel | undefined
   let sweeping = false
   /** What `onSweep` began is not over; and whether it failed the last time. */
   let isGoingOn = false
@@ -103,17 +105,17 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     if (deadline === undefined || isStopped) return
     const delay = Math.min(Math.max(atLeastMs, deadline - clock.now()), longestTimeoutMs)
     const key = callKey(call)
-    const timer = setTimeout(() => {
-      timers.delete(key)
+    const cancel = timers.after(delay, () => {
+      watched.delete(key)
       fire(key, call)
-    }, delay)
-    timers.set(key, { call, timer })
+    })
+    watched.set(key, { call, cancel })
   }
 
   function forget(call: Call): void {
     const key = callKey(call)
-    clearTimeout(timers.get(key)?.timer)
-    timers.delete(key)
+    watched.get(key)?.cancel()
+    watched.delete(key)
     due.delete(key)
   }
 
@@ -124,7 +126,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   }
 
   function startWork(): void {
-    if (isWorking || sweeper === undefined) return
+    if (isWorking || stopSweeping === undefined) return
     isWorking = true
     workOffDue()
       .catch(failed)
@@ -134,7 +136,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   }
 
   async function workOffDue(): Promise<void> {
-    while (due.size > 0 && sweeper !== undefined) {
+    while (due.size > 0 && stopSweeping !== undefined) {
       await inBatches([...due], workOff)
     }
   }
@@ -146,7 +148,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     try {
       await passTime(call)
     } catch (error) {
-      if (error instanceof StoreError && !timers.has(key) && !due.has(key)) due.set(key, call)
+      if (error instanceof StoreError && !watched.has(key) && !due.has(key)) due.set(key, call)
       throw error
     }
   }
@@ -156,7 +158,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     if (jumping || !isDue(call, clock.now())) return watch(call, againMs)
     const decision = await run(call, { type: 'time' })
     // A timer may be a moment early, or of a call that another node has changed since.
-    if (decision.ok && decision.steps.length === 0 && !timers.has(callKey(call))) watch(decision.call)
+    if (decision.ok && decision.steps.length === 0 && !watched.has(callKey(call))) watch(decision.call)
   }
 
   /** A timer may also be a moment early; that is found by the one who decides. */
@@ -208,7 +210,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
    * out in it are among them [RING1].
    */
   async function lookAtDueRings(now: number): Promise<void> {
-    if (nodes.others().length === 0 && performance.now() - diedAt > stepInMs) return
+    if (nodes.others().length === 0 && timers.monotonic() - diedAt > stepInMs) return
     const from = Math.min(ringsSeenAt, now) - ringWindowMs
     ringsSeenAt = Math.min(ringsSeenAt, now)
     const due = await store.dueRings(from, now - patienceMs, pageSize)
@@ -227,7 +229,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     isUrgent = false
     try {
       do await lookAtPage(now)
-      while (pages !== undefined && performance.now() - diedAt < 2 * stepInMs)
+      while (pages !== undefined && timers.monotonic() - diedAt < 2 * stepInMs)
     } catch (error) {
       pages = undefined
       isUrgent ||= isFirst
@@ -272,8 +274,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     if (outage?.to === lastOutage?.to) return
     lastOutage = outage
     // A timer that fires before its turn finds that it is not due.
-    await inBatches([...timers.keys()], (key) => {
-      const call = timers.get(key)?.call
+    await inBatches([...watched.keys()], (key) => {
+      const call = watched.get(key)?.call
       if (call !== undefined && hasVacantPlace(call)) watch(call)
     })
   }
@@ -286,8 +288,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       clock.follow()
       const others = nodes.others()
       // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
-      if (others.length > 0) await Bun.sleep(noticedMs)
-      if (others.some((other) => other < nodes.self)) return await Bun.sleep(noticedMs)
+      if (others.length > 0) await timers.sleep(noticedMs)
+      if (others.some((other) => other < nodes.self)) return await timers.sleep(noticedMs)
       for await (const page of store.livePages()) await inBatches(page, (call) => run(call, { type: 'shift', ms }))
     } finally {
       jumping = false
@@ -298,7 +300,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   function owed(call: LiveCall, now: number): CallCommand | undefined {
     const deadline = deadlineOfCall(call)
     // Who answered for the call's last version has a timer for it: the others wait a little for that one.
-    const patience = nodes.others().length > 0 && !timers.has(callKey(call)) ? patienceMs : 0
+    const patience = nodes.others().length > 0 && !watched.has(callKey(call)) ? patienceMs : 0
     if (deadline !== undefined && deadline + patience <= now) return { type: 'time' }
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
     for (const place of places) {
@@ -316,7 +318,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
 
   /** What a dead node left is shared; a share that is not done after a while is anybody's. */
   function isOwnToLose(call: LiveCall, node: string): boolean {
-    return node === nodes.self || isShareOf(call, nodes) || performance.now() - diedAt > stepInMs
+    return node === nodes.self || isShareOf(call, nodes) || timers.monotonic() - diedAt > stepInMs
   }
 
   return {
@@ -324,10 +326,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     forget,
     nodeDied() {
       isUrgent = true
-      diedAt = performance.now()
+      diedAt = timers.monotonic()
     },
     start() {
-      sweeper = setInterval(() => {
+      stopSweeping = timers.every(sweepIntervalMs, () => {
         startWork()
         if (sweeping) return
         sweeping = true
@@ -336,14 +338,14 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
           .finally(() => {
             sweeping = false
           })
-      }, sweepIntervalMs)
+      })
     },
     stop() {
-      clearInterval(sweeper)
-      sweeper = undefined
+      stopSweeping?.()
+      stopSweeping = undefined
       isStopped = true
-      for (const { timer } of timers.values()) clearTimeout(timer)
-      timers.clear()
+      for (const { cancel } of watched.values()) cancel()
+      watched.clear()
     },
   }
 }

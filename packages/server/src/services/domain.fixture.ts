@@ -9,6 +9,7 @@ import { openReady, type Seen } from '../ports/sessions.fixture.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createSystemClock } from '../time/clock.ts'
+import { createSystemTimers } from '../time/timers.ts'
 import { createDomain, type Domain as Parts } from './domain.ts'
 import type { ClientSession, Outcome } from './request.ts'
 import { createRecorder } from './timeline.ts'
@@ -108,6 +109,8 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onNodeDied: options.onNodeDied ?? (() => {}),
     isRelayOnly: () => false,
     onPassed() {},
+    timers: createSystemTimers(),
+    newUuid: () => crypto.randomUUID(),
     hearsEnds: () => true,
     recorder: createRecorder({
       store: harness.stores().timeline,

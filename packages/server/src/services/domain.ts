@@ -3,7 +3,7 @@ import { type Call, type CallRef, callKey, type RingingCall } from '../call/call
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { Clock, Timers } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Outbox as OutboxStore } from '../ports/outbox.ts'
 import type { ProductStore } from '../ports/product-store.ts'
@@ -60,6 +60,9 @@ export interface DomainOptions {
   readonly isRelayOnly: RelayOptions['isRelayOnly']
   /** A call could not be looked after. */
   readonly onError: (error: unknown) => void
+  readonly timers: Timers
+  /** A uuid that no other call has. */
+  readonly newUuid: () => string
 }
 
 /** The parts that know calls, wired together. */
@@ -88,7 +91,7 @@ const qualityMs = 250
 
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
-  const { isRelayOnly, recorder, hearsEnds, onLeft, onDoubt, onNodeDied, onQuiet } = options
+  const { isRelayOnly, recorder, hearsEnds, onLeft, onDoubt, onNodeDied, onQuiet, timers } = options
   const { stores, sessions, nodes, uptime } = backend
   const store = stores.calls
   const durations = {
@@ -120,12 +123,12 @@ export function createDomain(options: DomainOptions): Domain {
   /** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1]. */
   async function qualityAtEnd(ref: CallRef): Promise<CallQuality | null> {
     const { promise: late, resolve } = Promise.withResolvers<null>()
-    const timer = setTimeout(resolve, qualityMs, null)
+    const cancel = timers.after(qualityMs, () => resolve(null))
     const known = quality.of(ref).catch((error) => {
       if (!(error instanceof StoreError)) onError(error)
       return null
     })
-    return Promise.race([known, late]).finally(() => clearTimeout(timer))
+    return Promise.race([known, late]).finally(cancel)
   }
   const calls = createCalls({
     withQuality: createEndQuality({ hearsEnds, qualityAtEnd }),
@@ -141,6 +144,7 @@ export function createDomain(options: DomainOptions): Domain {
     durations,
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,
+    newUuid: options.newUuid,
     onCommitted,
     onTold: (step) => outbox.told(step),
     onError,
@@ -181,6 +185,7 @@ export function createDomain(options: DomainOptions): Domain {
       await Promise.all([outbox.sweep(), delivery.retry()])
     },
     onError,
+    timers,
   })
   const arrivals = createArrivals({
     store,
@@ -192,11 +197,21 @@ export function createDomain(options: DomainOptions): Domain {
     absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
     onDoubt,
     onError,
+    timers,
   })
   return {
     calls,
     quality,
-    relay: createRelay({ calls, delivery, sessions, isShared: backend.isShared, isRelayOnly, onPassed, recorder }),
+    relay: createRelay({
+      calls,
+      delivery,
+      sessions,
+      isShared: backend.isShared,
+      isRelayOnly,
+      onPassed,
+      recorder,
+      timers,
+    }),
     arrivals,
     outbox,
     recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),

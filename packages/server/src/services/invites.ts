@@ -34,13 +34,16 @@ export interface InvitesOptions {
   readonly clock: SteadyClock
   readonly ringTimeoutMs: number
   readonly maxRinging: number
+  /** A uuid that no other call has. */
+  readonly newUuid: () => string
 }
 
 export type Invite = (session: ClientSession, data: CallInvite, waiter?: Waiter) => Promise<Outcome<CallInvited>>
 
 /** How a call begins: who may call whom, whom it rings, and what else it ends [INV1 to INV8]. */
 export function createInvite(options: InvitesOptions): Invite {
-  const { store, products, sessions, nodes, delivery, transitions, limits, recorder, withQuality, clock } = options
+  const { store, products, sessions, nodes, delivery, transitions, limits, recorder, withQuality, clock, newUuid } =
+    options
   const { run, commit, handOn, losesDeadHolder } = transitions
 
   /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
@@ -98,7 +101,7 @@ export function createInvite(options: InvitesOptions): Invite {
     const rate = await limits.invite(caller, callee)
     // Whom nobody can reach is not called: nothing is written before it is clear that it can be told.
     const rung = await sessions.liveOf(callee, undefined, clock.now())
-    const freshUuid = crypto.randomUUID()
+    const freshUuid = newUuid()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
     const command: InviteCommand = {
       actor: session,

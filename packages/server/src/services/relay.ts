@@ -2,6 +2,7 @@ import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { type Call, callKey, isLive, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
 import { relayOnly } from '../ice/relay-only.ts'
 import type { Road } from '../observability/metrics.ts'
+import type { Timers } from '../ports/clock.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
@@ -78,6 +79,7 @@ export interface RelayOptions {
   readonly onPassed: (event: RelayEvent, road: Road, bytes: number) => void
   /** The same, of which call and from which side [TRACE1]. */
   readonly recorder: Pick<Recorder, 'relayed'>
+  readonly timers: Pick<Timers, 'sleep'>
 }
 
 /**
@@ -85,7 +87,7 @@ export interface RelayOptions {
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
 export function createRelay(options: RelayOptions): Relay {
-  const { calls, delivery, sessions, isShared, isRelayOnly, onPassed, recorder } = options
+  const { calls, delivery, sessions, isShared, isRelayOnly, onPassed, recorder, timers } = options
 
   function relay(
     sender: ClientSession,
@@ -138,7 +140,7 @@ export function createRelay(options: RelayOptions): Relay {
   /** At once where only this node was behind; then whoever changes the call, or writes a session again, gets a moment for it. */
   async function tryAgain(message: Message, tries: number): Promise<RelayResult> {
     if (tries > maxTries) return errorBody('SERVICE_UNAVAILABLE', { retryable: true })
-    if (tries > 1) await Bun.sleep(firstPauseMs * 2 ** (tries - 2))
+    if (tries > 1) await timers.sleep(firstPauseMs * 2 ** (tries - 2))
     return seatFirst(message, tries)
   }
 

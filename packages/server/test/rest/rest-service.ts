@@ -1,4 +1,5 @@
 /** The REST endpoints over real HTTP, on the real SQLite store, with a clock that tests can move. */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -27,6 +28,7 @@ import { createSeenCalls } from '../../src/services/seen-calls.ts'
 import { createRecorder } from '../../src/services/timeline.ts'
 import { createTimelines } from '../../src/services/timelines.ts'
 import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
+import { createSystemTimers } from '../../src/time/timers.ts'
 
 export const jwtKey = Buffer.alloc(32, 5)
 export const keys = {
@@ -133,6 +135,8 @@ export function startRest(options: RestOptions): RestService {
     limits,
     finalsMs: 120_000,
     onCommitted() {},
+    timers: createSystemTimers(),
+    newUuid: () => crypto.randomUUID(),
     onLeft() {},
     onQuiet() {},
     onDoubt: () => {},
