@@ -85,6 +85,17 @@ describe('every read finds its rows through an index', () => {
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
 
+  /** Runs a statement; answers how many rows the widest part of its plan has read. */
+  async function mostRead(statement: string, values: readonly (string | number)[]): Promise<number> {
+    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${statement}`, [...values])
+    const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const counts = [...text.matchAll(/actual rows=([\d.]+) loops=(\d+)/g)].map(
+      ([, n, loops]) => Number(n) * Number(loops),
+    )
+    const passedOver = [...text.matchAll(/Rows Removed by [^:]+: (\d+)/g)].map(([, n]) => Number(n))
+    return Math.max(...counts, ...passedOver)
+  }
+
   const wantedOf = (count: number) =>
     JSON.stringify(
       Array.from({ length: count }, (_, n) => ({ n, product: 'clinic', role: 'patient', user_id: `user-${n}` })),
@@ -231,6 +242,24 @@ describe('every read finds its rows through an index', () => {
       [...row['QUERY PLAN'].matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n)),
     )
     expect(Math.max(...counts)).toBe(50)
+  })
+
+  test('[TRACE1] a page of refused invites reads few rows, however many a participant has', async () => {
+    await sql.unsafe(`
+      INSERT INTO call_timeline (product, call_uuid, id, at, side, role, user_id, entry)
+      SELECT 'clinic', 'u' || n, 'r', n, '', 'patient', 'refused', '{}' FROM generate_series(1, 5000) AS n`)
+    const values = ['refused', 'patient', 'clinic', 4_000, '', 100]
+    expect(await mostRead(refusedSql, values)).toBeLessThanOrEqual(100)
+  })
+
+  test('[HOOK3] a claim of webhooks looks at few rows, however many wait behind one that is under way', async () => {
+    await sql.unsafe(`
+      INSERT INTO webhook_deliveries (id, endpoint_id, subject, version, type, body, created_at, due_at, claimed_until)
+      SELECT 'msg_' || n, 'crowded', 'one', n, 'participant.online', '{}', 0, clock_timestamp() - interval '1 min',
+        CASE WHEN n = 1 THEN clock_timestamp() + interval '10 min' END
+      FROM generate_series(1, 5000) AS n`)
+    const values = ['[{"endpoint_id":"crowded","count":10}]', 30_000]
+    expect(await mostRead(claimHooksSql, values)).toBeLessThan(500)
   })
 
   test("a live call's transitions touch no index (HOT)", async () => {

@@ -75,7 +75,7 @@ export const forgetRefusedSql = `
 export const refusedSql = `
   SELECT call_uuid, id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE role <> '' AND user_id = $1 AND role = $2 AND product = $3 AND (at, id) < ($4::float8::bigint, $5)
-  ORDER BY at DESC, id DESC LIMIT $6::int`
+  ORDER BY call_timeline.at DESC, id DESC LIMIT $6::int`
 /**
  * A node's own clock may be wrong: what is young by the database's stays. No index is read up to the time of a clock that
  * moves on while the statement runs, as clock_timestamp() does.

@@ -32,6 +32,8 @@ import { createDeliveryRows } from './erasure.ts'
 const pruneSize = 500
 /** So many of those that are due first at an endpoint are looked at for what waits behind another. */
 const putOffSize = 200
+/** The deliveries that a claim looks at beside those that it takes. `putOff` moves the ones that wait behind another. */
+const claimLookedAt = putOffSize
 
 const numbers = new Set(['created_at', 'old_secret_until', 'ended_at'])
 const selected = (columns: readonly string[], from: string) =>
@@ -68,14 +70,19 @@ export const addSql = `
 export const claimSql = `
   WITH due AS MATERIALIZED (
     SELECT d.id FROM json_to_recordset($1::text::json) AS wanted (endpoint_id text, count integer), LATERAL (
-      SELECT one.id FROM webhook_deliveries one
-      WHERE one.endpoint_id = wanted.endpoint_id AND one.status = 'pending' AND one.due_at <= statement_timestamp()
-        AND (one.claimed_until IS NULL OR one.claimed_until <= clock_timestamp()) AND NOT EXISTS (
+      SELECT one.id FROM (
+        SELECT id, due_at FROM webhook_deliveries
+        WHERE endpoint_id = wanted.endpoint_id AND status = 'pending' AND due_at <= statement_timestamp()
+          AND (claimed_until IS NULL OR claimed_until <= clock_timestamp())
+        ORDER BY due_at LIMIT wanted.count + ${claimLookedAt}
+      ) looked JOIN webhook_deliveries one ON one.id = looked.id
+      WHERE one.status = 'pending' AND (one.claimed_until IS NULL OR one.claimed_until <= clock_timestamp())
+        AND NOT EXISTS (
           SELECT FROM webhook_deliveries older
           WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
             AND older.version < one.version
         )
-      ORDER BY one.due_at LIMIT wanted.count FOR UPDATE SKIP LOCKED
+      ORDER BY looked.due_at LIMIT wanted.count FOR UPDATE OF one SKIP LOCKED
     ) d
   )
   UPDATE webhook_deliveries u SET claimed_until = clock_timestamp() + $2::float8 * interval '1 ms'
