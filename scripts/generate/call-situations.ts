@@ -253,6 +253,7 @@ export function serviceRows(call: LiveCall): Row[] {
   const limit = call.status === 'ringing' ? 'ring timeout' : 'longest call'
   const length = call.status === 'ringing' ? durations.ringTimeoutMs : durations.maxDurationMs
   add(`${limit} (${seconds(length)})`, '', call, { type: 'time' }, due(call))
+  add('its backend ends the call', '', call, { type: 'stop', note: null }, start + 5600)
   add('the service starts again', '', call, { type: 'restart', nodes: [] }, start + 5600)
   add('a node starts again, others hold the places', '', call, { type: 'restart', nodes: [caller.node] }, start + 5600)
   return rows

@@ -35,7 +35,7 @@ function stepText(step: Step): string {
   return `**${call.status}**${reason}`
 }
 
-function noticeText({ to, event, data }: Notice, by: string | null): string {
+export function noticeText({ to, event, data }: Notice, by: string | null): string {
   const reason = 'reason' in data && event === 'call.cancelled' ? ` (${data.reason})` : ''
   if (to.place !== 'rung') return `${code(event)}${reason} to the ${to.place}`
   const whom = by !== null && to.except.includes(by) ? "the callee's other sessions" : "the callee's sessions"

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Parser } from '@asyncapi/parser'
 import { hookTypes } from '@ringwire/protocol/backend'
 import type { ClientEventName } from '@ringwire/protocol/client-events'
+import { type EndReasonDefinition, endReasons, type OverStatus, overStatuses } from '@ringwire/protocol/end-reasons'
 import { endpoints } from '@ringwire/protocol/endpoints'
 import { type ErrorCode, errors, limitNames } from '@ringwire/protocol/errors'
 import { callStatuses } from '@ringwire/protocol/rest'
@@ -11,12 +14,14 @@ import { loadConfig } from '../../packages/server/src/config/config.ts'
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { createAsyncApi, webSocketCodes } from './asyncapi.ts'
 import { createDocuments } from './documents.ts'
+import { decidedSteps } from './end-reasons.ts'
 import { tokenRequest } from './examples.ts'
 import { whileDeveloping } from './limits.ts'
 import { createOpenApi } from './openapi.ts'
 import { requestErrors } from './request-errors.ts'
 import type { Json, JsonObject } from './schemas.ts'
 
+const root = join(import.meta.dir, '..', '..')
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -220,6 +225,64 @@ describe('the pages', () => {
       expect(rowOf('CALL_INVALID_STATE')).not.toContain(event)
       expect(requestErrors().get(event as ClientEventName)).not.toContain('RATE_LIMITED')
     }
+  })
+
+  test('[END2] the registry has every reason that is decided, with the statuses that it leads to, and no other', () => {
+    const pairs = (each: readonly (readonly [string, string])[]) =>
+      [...new Set(each.map((pair) => pair.join(' ')))].sort()
+    const registry = Object.entries<EndReasonDefinition>(endReasons)
+    const ends = decidedSteps().flatMap(({ call }) =>
+      'endReason' in call ? [[call.status, call.endReason] as const] : [],
+    )
+    expect(pairs(ends)).toEqual(
+      pairs(registry.flatMap(([reason, it]) => it.ends.map((status) => [status, reason] as const))),
+    )
+    const told = decidedSteps().flatMap(({ event }) =>
+      event.notices.flatMap(({ data }) => ('reason' in data ? [data.reason] : [])),
+    )
+    // Where the product refuses an invite, nobody hears of it.
+    expect([...new Set(told)].sort()).toEqual(Object.keys(endReasons).sort())
+  })
+
+  test('every example of a call that is over has a reason of the registry, with its status', () => {
+    let examples = 0
+    for (const document of [createOpenApi(), createAsyncApi()]) {
+      for (const { path, it } of objects(document)) {
+        const reason = it.end_reason ?? (typeof it.status === 'string' ? it.reason : undefined)
+        if (typeof reason !== 'string') continue
+        const { ends = [] } =
+          Object.entries<EndReasonDefinition>(endReasons).find(([name]) => name === reason)?.[1] ?? {}
+        // A notice that says that the call is over elsewhere has the status of the call.
+        const status = overStatuses.find((each) => each === it.status) ?? 'none'
+        const isShown = ends.length === 0 ? reason in endReasons : ends.includes(status as OverStatus)
+        expect({ path, reason, status, isShown }).toEqual({ path, reason, status, isShown: true })
+        examples++
+      }
+    }
+    expect(examples).toBeGreaterThan(10)
+  })
+
+  test('end-reasons.md says of each reason what it means, and who hears of it', () => {
+    const rows = pageOf('end-reasons.md').split('\n')
+    for (const [reason, { ends, meaning }] of Object.entries<EndReasonDefinition>(endReasons)) {
+      const row = rows.find((line) => line.startsWith(`| \`${reason}\` |`)) ?? ''
+      expect(row).toContain(`| ${ends.map((status) => `\`${status}\``).join(', ')} | ${meaning} | \`call.`)
+    }
+  })
+
+  test('[END2] the call states of protocol.md give no end for another reason than the registry', () => {
+    const text = readFileSync(join(root, 'docs', 'protocol.md'), 'utf8')
+    const rows = [...text.matchAll(/^\|[^|]*\|[^|]*\|([^|]*)\|([^|]*)\|[^|]*\|$/gm)]
+    const ends = rows.flatMap(([, to = '', reason = '']) => {
+      const status = overStatuses.find((it) => to.trim().endsWith(it))
+      return status === undefined ? [] : [[status, reason.trim().replace(/,.*/, '')] as const]
+    })
+    expect(ends.length).toBeGreaterThan(8)
+    for (const [status, reason] of ends) {
+      const registry = Object.entries<EndReasonDefinition>(endReasons)
+      expect(registry.filter(([, it]) => it.ends.includes(status)).map(([it]) => it)).toContain(reason)
+    }
+    for (const reason of Object.keys(endReasons)) expect(text).toContain(reason)
   })
 
   test('limits.md has every limit of the configuration and every name of RATE_LIMITED', () => {

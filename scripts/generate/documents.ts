@@ -1,6 +1,7 @@
 import { createAsyncApi } from './asyncapi.ts'
 import { callStatesPage } from './call-states.ts'
 import { clientApiPage } from './client-api.ts'
+import { endReasonsPage } from './end-reasons.ts'
 import { closeCodesPage, errorsPage } from './error-guide.ts'
 import { limitsPage } from './limits.ts'
 import { createOpenApi } from './openapi.ts'
@@ -14,6 +15,7 @@ export function createDocuments(): Map<string, string> {
     ['asyncapi.json', json(createAsyncApi())],
     ['errors.md', errorsPage()],
     ['close-codes.md', closeCodesPage()],
+    ['end-reasons.md', endReasonsPage()],
     ['limits.md', limitsPage()],
     ['configuration.md', configurationPage()],
     ['call-states.md', callStatesPage()],

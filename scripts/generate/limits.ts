@@ -1,4 +1,5 @@
 /** docs/generated/limits.md: every limit, what it is without any configuration, what says that it was reached, what moves it. */
+import type { EndReason } from '@ringwire/protocol/end-reasons'
 import { messageLimits } from '@ringwire/protocol/envelope'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import { mostWatched } from '@ringwire/protocol/events/presence'
@@ -30,6 +31,7 @@ function bytes(count: number): string {
 const seconds = (ms: number) => (ms % 3_600_000 === 0 ? `${ms / 3_600_000} h` : `${ms / 1000} s`)
 const days = (ms: number) => `${ms / 86_400_000} days`
 const fixed = 'fixed'
+const ended = (event: string, reason: EndReason) => `\`${event}\`, \`${reason}\``
 const limited = (limit: string) => `\`RATE_LIMITED\`, \`limit: "${limit}"\``
 
 /** A rate of the configuration, as `120/60`. */
@@ -140,10 +142,10 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
       settings.ringTimeoutMs,
       '`call.missed` to both',
     ),
-    time('A ringing call whose caller is away', settings.callerLostMs, '`call.cancelled`, `caller_lost`'),
-    time('An answered call with one side away', settings.peerLostMs, '`call.ended`, `peer_lost`'),
-    time('An answered call that both sides closed', settings.callerLostMs, '`call.ended`, `peer_lost`'),
-    time('An answered call', settings.maxCallMs, '`call.ended`, `max_duration`'),
+    time('A ringing call whose caller is away', settings.callerLostMs, ended('call.cancelled', 'caller_lost')),
+    time('An answered call with one side away', settings.peerLostMs, ended('call.ended', 'peer_lost')),
+    time('An answered call that both sides closed', settings.callerLostMs, ended('call.ended', 'peer_lost')),
+    time('An answered call', settings.maxCallMs, ended('call.ended', 'max_duration')),
   ],
   'What is kept [PLACE5, RES1, REL2]': [
     [

@@ -1,3 +1,4 @@
+import type { EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import type {
   webhookHeaders as headers,
   WebhookBody,
@@ -25,7 +26,7 @@ const ringing: WebhookCall = {
 }
 const accepted: WebhookCall = { ...connected, version: 2, status: 'accepted', connected_at: null, by: by(ben) }
 const missed: WebhookCall = { ...ringing, ...timelineShown.call }
-const over = (status: WebhookCall['status'], end_reason: string, who: typeof ann): WebhookCall => ({
+const over = <S extends OverStatus>(status: S, end_reason: EndReasonOf<S>, who: typeof ann): WebhookCall => ({
   ...missed,
   status,
   end_reason,

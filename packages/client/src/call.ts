@@ -1,4 +1,5 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
+import type { ElsewhereReason, EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import type { CallAck } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import { type CallInput, nextCallState } from './call-state.ts'
@@ -152,7 +153,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     }
     const { error } = reply
     if (error.code === 'CALL_ALREADY_ANSWERED') {
-      apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere', error })
+      apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' satisfies ElsewhereReason, error })
     } else overIfGone(error)
     apply({ type: 'answering', on: false })
   }
@@ -248,12 +249,14 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   return live
 }
 
+type Ending = { [S in OverStatus]: readonly [S, EndReasonOf<S>] }[OverStatus]
+
 /** What each way of hanging up makes of the call: its status, and the reason where none is given. */
 const ends = {
   'call.cancel': ['cancelled', 'caller_cancelled'],
   'call.reject': ['rejected', 'declined'],
   'call.end': ['ended', 'hangup'],
-} as const
+} as const satisfies Record<string, Ending>
 
 /** An invite of this client without an answer. */
 export function isUnanswered({ state }: Call): boolean {

@@ -1,3 +1,4 @@
+import type { ElsewhereReason } from '@ringwire/protocol/end-reasons'
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { CallInvited, CallRinging, PeerAbsence } from '@ringwire/protocol/events/call'
 import { type CallPort, type CallSeed, createCall, isUnanswered, type LiveCall } from './call.ts'
@@ -293,7 +294,8 @@ export function createCalls({ requests, listeners, env, self, localTime, ...opti
     const isElsewhere = active.status !== 'ringing' && !active.holds_place
     if (isElsewhere && ringsHere(state)) {
       // An accept that is on its way says itself what became of it.
-      if (!state.answering) it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
+      if (!state.answering)
+        it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' satisfies ElsewhereReason })
       return
     }
     it.apply({ type: 'stands', status: active.status })

@@ -1,3 +1,4 @@
+import type { EndReason } from '@ringwire/protocol/end-reasons'
 import type { ErrorCode, LimitName } from '@ringwire/protocol/errors'
 import type { CallStatus, IceServer } from '@ringwire/protocol/rest'
 
@@ -153,6 +154,9 @@ export const ownReasons = {
   closed: 'sdk.closed',
 } as const
 
+/** The service's reasons for the end of a call, and the SDK's. A client may give another one. */
+export type OverReason = EndReason | (typeof ownReasons)[keyof typeof ownReasons]
+
 export type Direction = 'outgoing' | 'incoming'
 
 /** Immutable, as ConnectionState is. */
@@ -184,8 +188,8 @@ export type CallState =
       readonly name: 'over'
       /** The call's final status; undefined where it is not known (a reason of `ownReasons`). 'accepted': elsewhere. */
       readonly status: CallStatus | undefined
-      /** The service's or a client's reason (`hangup`, `declined`, `answered_elsewhere` …), or one of `ownReasons`. */
-      readonly reason: string
+      /** The service's reason (`hangup`, `declined`, `answered_elsewhere` …), one of `ownReasons`, or what a client gave. */
+      readonly reason: OverReason | (string & {})
       /** Who did it; null: nobody, or not known. */
       readonly by: Participant | null
       readonly error: RingwireErrorShape | undefined

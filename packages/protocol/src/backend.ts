@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { statNumbers } from './events/call.ts'
-import { CallStatus } from './rest.ts'
+import { CallStatus, someEndReason } from './rest.ts'
 import { boundedText, maxIdBytes, timestamp, uuid } from './text.ts'
 
 /** What application backends are shown, and what they may ask for [SRV1, SRV2]. */
@@ -42,7 +42,7 @@ export const CallView = Type.Object({
   call_uuid: uuid(),
   version: Type.Integer({ minimum: 1, description: '1 for a new call, one more with every change.' }),
   status: CallStatus,
-  end_reason: nullable(Type.String({ description: 'Why the call is over; null before.' })),
+  end_reason: nullable(Type.String({ description: `Why the call is over: ${someEndReason}; null before.` })),
   caller: CallParty,
   callee: CallParty,
   call_type: Type.String(),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { endingReasons, overStatuses } from './end-reasons.ts'
 import { boundedText, id, maxIdBytes, noDotSegment, participantName, timestamp, uuid } from './text.ts'
 
 /** What a token permits; the interface's list, always whole [TOK2]. */
@@ -126,18 +127,12 @@ export const TokenResponse = Type.Object({
 })
 export type TokenResponse = Static<typeof TokenResponse>
 
-export const callStatuses = [
-  'ringing',
-  'accepted',
-  'connected',
-  'ended',
-  'rejected',
-  'cancelled',
-  'missed',
-  'busy',
-] as const
+export const callStatuses = ['ringing', 'accepted', 'connected', ...overStatuses] as const
 export const CallStatus = Type.Enum([...callStatuses], { description: 'Call status.' })
 export type CallStatus = (typeof callStatuses)[number]
+
+/** For descriptions: the service has these reasons, and a client may give another one [END2]. */
+export const someEndReason = `${endingReasons.join(', ')}, or what a client gave`
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
@@ -150,7 +145,7 @@ export const CallRecord = Type.Object({
   ended_at: Type.Union([timestamp('The end.'), Type.Null()], {
     description: 'null while the call is not over [HIST2].',
   }),
-  end_reason: nullable(Type.String({ description: 'Why the call is over.' })),
+  end_reason: nullable(Type.String({ description: `Why the call is over: ${someEndReason}.` })),
   direction: Type.Enum(['outgoing', 'incoming']),
   peer: Type.Object({ user_id: Type.String(), role: Type.String(), display_name: nullable(Type.String()) }),
   call_type: Type.String(),

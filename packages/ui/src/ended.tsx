@@ -4,11 +4,10 @@ import { Avatar } from './avatar.tsx'
 import { Icon } from './icons.tsx'
 import type { EndedCall } from './line.ts'
 import { useCallUi, useWords } from './provider.tsx'
-import { durationText, nameOf } from './words.ts'
+import { durationText, isFinal, nameOf } from './words.ts'
 
-/** Ends after which the call goes on elsewhere, or another one would fail in the same way. */
-const final = new Set([
-  ...['answered_elsewhere', 'rejected_elsewhere', 'superseded', 'sdk.elsewhere'],
+/** Errors after which another call would fail in the same way. */
+const finalCodes = new Set([
   ...[
     'CALL_PEER_ROLE_NOT_ALLOWED',
     'ACTION_NOT_ALLOWED',
@@ -64,7 +63,7 @@ export function Ended({ ended, since: given, closed }: EndedProps) {
         </p>
       )}
       <div className="rw-after">
-        {!final.has(error?.code ?? reason) && (
+        {!(error ? finalCodes.has(error.code) : isFinal(reason)) && (
           <button
             type="button"
             className="rw-answer rw-green"

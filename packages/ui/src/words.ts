@@ -1,4 +1,4 @@
-import type { Call } from '@ringwire/client/types'
+import type { Call, OverReason } from '@ringwire/client/types'
 import type { EndedCall } from './line.ts'
 
 /** What the components say. `name` is the other side's. */
@@ -72,17 +72,45 @@ export function nameOf({ peer }: Pick<Call, 'peer'>): string {
   return peer.displayName ?? peer.userId
 }
 
+interface Ending {
+  /** What a person reads; without it the status says it. */
+  text?(name: string): string
+  /** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */
+  final?: true
+}
+
+const endings = new Map<string, Ending>(
+  Object.entries({
+    answered_elsewhere: { text: () => 'Answered on another of your devices.', final: true },
+    rejected_elsewhere: { text: () => 'Declined on another of your devices.', final: true },
+    peer_lost: { text: (name) => `${name} did not come back.` },
+    max_duration: { text: () => 'The call reached its longest duration.' },
+    superseded: { text: () => 'A newer call replaced this one.', final: true },
+    hangup: {},
+    declined: {},
+    busy: {},
+    no_answer: {},
+    caller_cancelled: {},
+    caller_lost: {},
+    ended_by_server: {},
+    'sdk.elsewhere': { final: true },
+    'sdk.lost': {},
+    'sdk.failed': {},
+    'sdk.glare': {},
+    'sdk.closed': {},
+  } satisfies Record<OverReason, Ending>),
+)
+
+export const isFinal = (reason: string) => endings.get(reason)?.final === true
+
 /** What a person reads when a call is over. */
 export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): string {
   const { status, reason, by, error } = state
   const name = nameOf(call)
   const mine = by !== null && (by.userId !== call.peer.userId || by.role !== call.peer.role)
   if (error) return errorText(error, name)
-  if (reason === 'answered_elsewhere') return 'Answered on another of your devices.'
-  if (reason === 'rejected_elsewhere') return 'Declined on another of your devices.'
-  if (reason === 'peer_lost') return `${name} did not come back.`
-  if (reason === 'max_duration') return 'The call reached its longest duration.'
-  if (reason === 'superseded') return 'A newer call replaced this one.'
+  const text = endings.get(reason)?.text?.(name)
+  if (text !== undefined) return text
   switch (status) {
     case 'missed':
       return call.direction === 'outgoing' ? `${name} did not answer.` : `You missed a call from ${name}.`

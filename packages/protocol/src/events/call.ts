@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { endReasons } from '../end-reasons.ts'
 import { CallStatus } from '../rest.ts'
 import { boundedText, maxIdBytes, participantName, timestamp, uuid } from '../text.ts'
 
@@ -91,7 +92,7 @@ export type CallAccepted = Static<typeof CallAccepted>
 export const CallOver = Type.Object({
   call_uuid: uuid(),
   status: CallStatus,
-  reason: Type.String(),
+  reason: Type.String({ description: `Why: ${Object.keys(endReasons).join(', ')}, or what a client gave [END2].` }),
   by: Type.Union([Type.Object({ user_id: Type.String(), role: Type.String() }), Type.Null()]),
   ended_at: Type.Union([timestamp('The end.'), Type.Null()], { description: 'null where the call goes on elsewhere.' }),
 })

@@ -1,4 +1,4 @@
-import type { CallStatus } from '@ringwire/protocol/rest'
+import type { OverStatus } from '@ringwire/protocol/end-reasons'
 
 /** A participant is (product, role, user_id) [ID1]. */
 export interface Participant {
@@ -109,13 +109,14 @@ export interface AnsweredCall extends CallBase {
 }
 
 export interface OverCall extends CallBase {
-  readonly status: 'ended' | 'rejected' | 'cancelled' | 'missed' | 'busy'
+  readonly status: OverStatus
   /** The places as they were at the end: final notices go there. */
   readonly callerPlace: Place
   readonly calleePlace: Place | null
   readonly acceptedAt: number | null
   readonly connectedAt: number | null
   readonly endedAt: number
+  /** One of `endReasons`, or what a client gave [END2]. */
   readonly endReason: string
 }
 
@@ -129,15 +130,6 @@ export function isLive(call: Call): call is LiveCall {
 export function isAnswered(call: Call): call is AnsweredCall {
   return call.status === 'accepted' || call.status === 'connected'
 }
-
-/** The statuses in which a call is over; each is reached exactly once. */
-export const overStatuses = [
-  'ended',
-  'rejected',
-  'cancelled',
-  'missed',
-  'busy',
-] as const satisfies readonly CallStatus[]
 
 /** The side on which a participant takes part, if any. */
 export function sideOf(call: Call, participant: Participant): Side | undefined {

@@ -1,3 +1,4 @@
+import type { ElsewhereReason, EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
 import {
   type AnsweredCall,
@@ -100,6 +101,15 @@ export type Decision = Acceptance | Refusal
 /** So long a place that fell vacant waits for its holder's device alone [PLACE2], in milliseconds. */
 export const ownDeviceMs = 5_000
 
+/** How a call ends. `given`: the reason of the client, which then counts [END2]. */
+type End<S extends OverStatus> = S extends OverStatus
+  ? { readonly status: S; readonly reason: EndReasonOf<S>; readonly given?: string | null }
+  : never
+const cancelled = { status: 'cancelled', reason: 'caller_cancelled' } as const
+const busy = { status: 'rejected', reason: 'busy' } as const
+const declinedFor = (given: string | null) => ({ status: 'rejected', reason: 'declined', given }) as const
+const hungUpFor = (given: string | null) => ({ status: 'ended', reason: 'hangup', given }) as const
+
 /** How long late `webrtc.*` for an ended call are dropped without an error [END1], in milliseconds. */
 export const lateRelayMs = 60_000
 
@@ -188,9 +198,9 @@ function decideRingingCallee(call: RingingCall, command: ClientCommand, now: num
       return accept(call, command.actor, now)
     case 'reject':
       if (command.reason === 'busy') return silence(call, command.actor, command.rung, now)
-      return reject(call, command.actor, command.reason ?? 'declined', now)
+      return reject(call, command.actor, declinedFor(command.reason), now)
     case 'end':
-      return reject(call, command.actor, command.reason ?? 'declined', now)
+      return reject(call, command.actor, declinedFor(command.reason), now)
     case 'cancel':
       return refuse('CALL_NOT_PARTICIPANT')
     case 'connected':
@@ -231,14 +241,14 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
       )
     // What was meant for a call that rings met an answered one: its author is told what became of it, too [END4].
     case 'cancel':
-      if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
-      if (seated.status === 'accepted') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now, null)
-      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now, null)
+      if (seated.status === 'ringing') return over(seated, cancelled, byOf(actor), now)
+      if (seated.status === 'accepted') return over(seated, cancelled, byOf(actor), now, null)
+      return over(seated, hungUpFor(command.reason), byOf(actor), now, null)
     case 'reject':
-      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now, null)
+      return over(seated, hungUpFor(command.reason), byOf(actor), now, null)
     case 'end':
-      if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
-      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
+      if (seated.status === 'ringing') return over(seated, cancelled, byOf(actor), now)
+      return over(seated, hungUpFor(command.reason), byOf(actor), now)
   }
 }
 
@@ -281,9 +291,9 @@ function accept(call: RingingCall, actor: Actor, now: number): Decision {
   })
 }
 
-function reject(call: RingingCall, actor: Actor, reason: string, now: number): Decision {
+function reject(call: RingingCall, actor: Actor, end: End<'rejected'>, now: number): Decision {
   const by = byOf(actor)
-  const next = endOf(call, 'rejected', reason, now)
+  const next = endOf(call, end, now)
   return changed(next, {
     type: 'rejected',
     at: now,
@@ -293,7 +303,7 @@ function reject(call: RingingCall, actor: Actor, reason: string, now: number): D
       {
         to: { place: 'rung', except: [...call.silenced, actor.sessionId] },
         event: 'call.cancelled',
-        data: { ...overData(next, by), reason: 'rejected_elsewhere' },
+        data: { ...overData(next, by), reason: 'rejected_elsewhere' satisfies ElsewhereReason },
       },
     ],
   })
@@ -303,7 +313,7 @@ function reject(call: RingingCall, actor: Actor, reason: string, now: number): D
 function silence(call: RingingCall, actor: Actor, rung: readonly string[], now: number): Decision {
   const isNews = !call.silenced.includes(actor.sessionId)
   const silenced = isNews ? [...rememberedOf(call, rung), actor.sessionId] : call.silenced
-  if (rung.every((sessionId) => silenced.includes(sessionId))) return reject({ ...call, silenced }, actor, 'busy', now)
+  if (rung.every((sessionId) => silenced.includes(sessionId))) return reject({ ...call, silenced }, actor, busy, now)
   if (!isNews) return unchanged(call)
   const next = { ...call, version: call.version + 1, silenced }
   return changed(next, { type: 'silenced', at: now, by: byOf(actor), notices: [] })
@@ -353,7 +363,7 @@ function lose(call: LiveCall, command: LoseCommand, now: number): Decision {
   const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
   if (hungUp && call.status === 'ringing' && isLost(call.callerPlace)) {
     const { userId, role } = call.caller
-    return over(call, 'cancelled', 'caller_cancelled', { userId, role, sessionId }, now)
+    return over(call, cancelled, { userId, role, sessionId }, now)
   }
   const how = { ...(closed && { closed }), ...(awaitedMs !== undefined && { awaitedMs }) }
   const vacated = mapPlaces(call, (place) =>
@@ -383,11 +393,11 @@ function passTime(call: LiveCall, now: number, durations: CallDurations): Decisi
   const deadline = deadlineOf(call, durations)
   if (deadline > now) return stopWaiting(call, now, durations)
   if (call.status === 'ringing') {
-    if (deadline === call.ringExpiresAt) return over(call, 'missed', 'no_answer', null, now)
-    return over(call, 'cancelled', 'caller_lost', null, now)
+    if (deadline === call.ringExpiresAt) return over(call, { status: 'missed', reason: 'no_answer' }, null, now)
+    return over(call, { status: 'cancelled', reason: 'caller_lost' }, null, now)
   }
   const reason = deadline === call.acceptedAt + durations.maxDurationMs ? 'max_duration' : 'peer_lost'
-  return over(call, 'ended', reason, null, now)
+  return over(call, { status: 'ended', reason }, null, now)
 }
 
 /** A client that was told to come back, and is not there by now, is away: the other side hears of it [PEER1]. */
@@ -403,7 +413,8 @@ function stopWaiting(call: LiveCall, now: number, durations: CallDurations): Dec
 
 /** What a backend wants over is over, whoever has which place [SRV2]. */
 function stop(call: LiveCall, note: string | null, now: number): Acceptance {
-  const ended = over(call, call.status === 'ringing' ? 'cancelled' : 'ended', 'ended_by_server', null, now)
+  const status = call.status === 'ringing' ? 'cancelled' : 'ended'
+  const ended = over(call, { status, reason: 'ended_by_server' }, null, now)
   if (note === null) return ended
   return { ...ended, steps: ended.steps.map(({ call, event }) => ({ call, event: { ...event, note } })) }
 }
@@ -411,14 +422,13 @@ function stop(call: LiveCall, note: string | null, now: number): Acceptance {
 /** Ends a live call and tells everybody who does not know it yet; `knowing`: who does, its author. */
 export function over(
   call: LiveCall,
-  status: 'ended' | 'cancelled' | 'missed',
-  reason: string,
+  end: End<'ended' | 'cancelled' | 'missed'>,
   by: By | null,
   now: number,
   knowing: By | null = by,
 ): Acceptance {
-  const next = endOf(call, status, reason, now)
-  return changed(next, { type: status, at: now, by, notices: overNotices(call, next, by, knowing) })
+  const next = endOf(call, end, now)
+  return changed(next, { type: end.status, at: now, by, notices: overNotices(call, next, by, knowing) })
 }
 
 function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: By | null): Notice[] {
@@ -437,7 +447,7 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: B
   return notices
 }
 
-function endOf(call: LiveCall, status: OverCall['status'], endReason: string, now: number): OverCall {
+function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
   const answered = isAnswered(call)
   const { product, callUuid, caller, callee, contextType, contextId, callType, metadata } = call
   return {
@@ -459,7 +469,7 @@ function endOf(call: LiveCall, status: OverCall['status'], endReason: string, no
     acceptedAt: answered ? call.acceptedAt : null,
     connectedAt: answered ? call.connectedAt : null,
     endedAt: now,
-    endReason,
+    endReason: given ?? reason,
   }
 }
 

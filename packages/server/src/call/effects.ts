@@ -1,4 +1,5 @@
 import type { CallQuality } from '@ringwire/protocol/backend'
+import type { ElsewhereReason } from '@ringwire/protocol/end-reasons'
 import type {
   CallAccepted,
   CallMissed,
@@ -129,7 +130,7 @@ export function overData(call: OverCall, by: By | null): CallOver {
 }
 
 /** Data of `call.cancelled` for a session where the call stops ringing while it goes on elsewhere. */
-export function elsewhereData(call: Call, reason: string, by: By | null): CallOver {
+export function elsewhereData(call: Call, reason: ElsewhereReason, by: By | null): CallOver {
   return { ...heading(call, reason, by), ended_at: null }
 }
 

@@ -1,3 +1,4 @@
+import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
 import type { LimitName } from '@ringwire/protocol/errors'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
@@ -161,14 +162,15 @@ function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
   const inviterIsCaller = sideOf(call, actor.participant) === 'caller'
   // The inviting session hears of the end of its own older call, too: nobody hung that up, and its client may still show it.
   if (call.status === 'ringing') {
-    if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now, null).steps
-    return call.callerPlace.state === 'vacant' ? over(call, 'cancelled', 'caller_lost', null, now).steps : []
+    if (inviterIsCaller) return over(call, { status: 'cancelled', reason: 'superseded' }, byOf(actor), now, null).steps
+    if (call.callerPlace.state !== 'vacant') return []
+    return over(call, { status: 'cancelled', reason: 'caller_lost' }, null, now).steps
   }
   const inviterPlace = inviterIsCaller ? call.callerPlace : call.calleePlace
   // A device that came back after a crash got the place by connecting; by calling again it says that it is not in it.
   const isLeft = !inviterPlace.settled && inviterPlace.sessionId === actor.sessionId
   const isStale = inviterPlace.state === 'vacant' || isLeft
-  return isStale ? over(call, 'ended', 'superseded', byOf(actor), now, null).steps : []
+  return isStale ? over(call, { status: 'ended', reason: 'superseded' }, byOf(actor), now, null).steps : []
 }
 
 /** The callee in an answered call, or calling: with anybody but this peer [INV5]. Other calls are the caller's own. */
@@ -209,7 +211,7 @@ function busyStep(command: InviteCommand, callUuid: string, now: number): Step {
     acceptedAt: null,
     connectedAt: null,
     endedAt: now,
-    endReason: 'busy',
+    endReason: 'busy' satisfies EndReasonOf<'busy'>,
   }
   return { call, event: { type: 'busy', at: now, by: byOf(command.actor), notices: [] } }
 }

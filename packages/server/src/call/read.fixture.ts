@@ -1,7 +1,7 @@
+import { overStatuses } from '@ringwire/protocol/end-reasons'
 import { isStorable } from '@ringwire/protocol/text'
 import fc from 'fast-check'
 import type { Call, CallRef, Party, Place } from './call.ts'
-import { overStatuses } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
 
 /** Every text that the protocol lets in: any Unicode but NUL and lone surrogates. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
+import { endReasons } from '@ringwire/protocol/end-reasons'
 import fc from 'fast-check'
 import { summaryOf } from './summary.ts'
 
@@ -303,16 +304,7 @@ test('[TRACE1] of whatever was seen: one sentence, and names that were erased ar
   const status = fc.constantFrom<CallView['status']>(
     ...(['ringing', 'accepted', 'connected', 'ended', 'rejected', 'cancelled', 'missed', 'busy'] as const),
   )
-  const reason = fc.constantFrom(
-    'no_answer',
-    'caller_lost',
-    'superseded',
-    'ended_by_server',
-    'peer_lost',
-    'max_duration',
-    'x',
-    null,
-  )
+  const reason = fc.constantFrom(...Object.keys(endReasons), 'x', 'constructor', null)
   const nobody = { user_id: '', role: '', display_name: null }
   fc.assert(
     fc.property(entries, status, reason, fc.boolean(), (seen, status, end_reason, isCall) => {

@@ -1,5 +1,6 @@
 /** What became of a call, in one sentence for who asks why a phone did not ring [TRACE1]. Pure. */
 import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
+import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
 
 const services: Readonly<Record<string, string>> = { fcm: 'FCM', apns: 'APNs', webpush: 'Web Push' }
 
@@ -23,7 +24,7 @@ function refusalOf(entries: readonly TimelineEntry[]): string {
 }
 
 function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
-  const { caller, callee, status, end_reason: reason } = call
+  const { caller, callee, status } = call
   const [a, b] = [nameOf(caller, 'the caller'), nameOf(callee, 'the callee')]
   const lasted = `after ${seconds(call.started_at, call.ended_at)}`
   switch (status) {
@@ -34,13 +35,7 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
     case 'missed':
       return unanswered(call, entries, b)
     case 'cancelled':
-      if (reason === 'caller_lost')
-        return `${a} was gone: ${lossOf(call, entries)}, and nobody came back; ${reach(call, entries, b)}`
-      if (reason === 'superseded') return `${a} called again ${lasted}, and the new call took the place of this one`
-      if (reason === 'ended_by_server') return `the backend ended the call ${lasted}, before it was answered`
-      return call.accepted_at === null
-        ? `${a} gave up ${lasted}; ${reach(call, entries, b)}`
-        : `${a} cancelled the call ${lasted}, when ${b} had just answered`
+      return textOf(cancelledTexts, call, 'caller_cancelled')({ call, entries, a, b, lasted })
     case 'ended':
       return over(call, a, b)
     case 'ringing':
@@ -48,6 +43,30 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
     default:
       return `the call goes on: ${b} answered after ${seconds(call.started_at, call.accepted_at)}`
   }
+}
+
+interface Told {
+  readonly call: CallView
+  readonly entries: readonly TimelineEntry[]
+  readonly a: string
+  readonly b: string
+  readonly lasted: string
+}
+
+const cancelledTexts: Readonly<Record<EndReasonOf<'cancelled'>, (told: Told) => string>> = {
+  caller_cancelled: ({ call, entries, a, b, lasted }) =>
+    call.accepted_at === null
+      ? `${a} gave up ${lasted}; ${reach(call, entries, b)}`
+      : `${a} cancelled the call ${lasted}, when ${b} had just answered`,
+  caller_lost: ({ call, entries, a, b }) =>
+    `${a} was gone: ${lossOf(call, entries)}, and nobody came back; ${reach(call, entries, b)}`,
+  superseded: ({ a, lasted }) => `${a} called again ${lasted}, and the new call took the place of this one`,
+  ended_by_server: ({ lasted }) => `the backend ended the call ${lasted}, before it was answered`,
+}
+
+/** What is said of a call's end reason; one that a client made up reads as `usual` does. */
+function textOf<R extends string, T>(texts: Readonly<Record<R, T>>, { end_reason }: CallView, usual: R): T {
+  return new Map<string | null, T>(Object.entries<T>(texts)).get(end_reason) ?? texts[usual]
 }
 
 function declined(call: CallView, entries: readonly TimelineEntry[], b: string, lasted: string): string {
@@ -145,20 +164,15 @@ function lossOf(call: CallView, entries: readonly TimelineEntry[]): string {
 function over(call: CallView, a: string, b: string): string {
   const talked = `after ${seconds(call.accepted_at ?? call.started_at, call.ended_at)}`
   const media = call.connected_at === null ? '; no media was reported' : ''
-  switch (call.end_reason) {
-    case 'peer_lost':
-      return `one side lost its connection and did not come back, so the call ended ${talked}${media}`
-    case 'max_duration':
-      return `the call reached the longest time that calls may take, ${talked.slice(6)}${media}`
-    case 'ended_by_server':
-      return `the backend ended the call ${talked}${media}`
-    case 'superseded':
-      return `a new call between the two took its place ${talked}${media}`
-    default: {
-      const by = call.by?.user_id === call.caller.user_id && call.by.role === call.caller.role ? a : b
-      return `${call.by === null ? 'the call ended' : `${by} hung up`} ${talked}${media}`
-    }
+  const by = call.by?.user_id === call.caller.user_id && call.by.role === call.caller.role ? a : b
+  const texts: Readonly<Record<EndReasonOf<'ended'>, string>> = {
+    hangup: `${call.by === null ? 'the call ended' : `${by} hung up`} ${talked}`,
+    peer_lost: `one side lost its connection and did not come back, so the call ended ${talked}`,
+    max_duration: `the call reached the longest time that calls may take, ${talked.slice(6)}`,
+    ended_by_server: `the backend ended the call ${talked}`,
+    superseded: `a new call between the two took its place ${talked}`,
   }
+  return `${textOf(texts, call, 'hangup')}${media}`
 }
 
 function sessions(entries: readonly TimelineEntry[], what: string): string[] {

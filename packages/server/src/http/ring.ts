@@ -1,4 +1,5 @@
 /** GET /v1/call/ring, POST /v1/call/ring/reject, POST /v1/call/ring/alerting: with a ring ticket alone [TICK1]. */
+import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
 import type { RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { type RingTicket, type RingTickets, ticketSession } from '../auth/ring-ticket.ts'
 import { type Call, isLive, type RingingCall, sideOf } from '../call/call.ts'
@@ -86,7 +87,11 @@ function shown(call: RingingCall): RingResponse {
   }
 }
 
-function changed({ callUuid }: RingTicket, status: RingChanged['status'], endReason: string | null): RingChanged {
+function changed(
+  { callUuid }: RingTicket,
+  status: RingChanged['status'],
+  endReason: EndReasonOf<'rejected'> | null,
+): RingChanged {
   return { call_uuid: callUuid, status, end_reason: endReason }
 }
 

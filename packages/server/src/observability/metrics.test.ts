@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { type EndReasonDefinition, endReasons } from '@ringwire/protocol/end-reasons'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -101,6 +102,17 @@ test('[MET1] set-up times are of the moment: each call once, however its places 
     'ringwire_call_setup_seconds_count{phase="connect"}': 1,
     'ringwire_calls_ended_total{status="ended",end_reason="hangup"}': 1,
   })
+})
+
+test('[MET1] every reason that a call can be over for is a label', () => {
+  const metrics = create()
+  for (const [reason, { ends }] of Object.entries<EndReasonDefinition>(endReasons)) {
+    const over = { ...accepted, status: ends[0] ?? 'ended', endedAt: 5_000, endReason: reason } as const
+    metrics.committed(step(over, over.status))
+    // A client that gives what only notices say has made it up.
+    const label = ends.length > 0 ? reason : 'other'
+    expect(textOf(metrics.families(nobody))).toContain(`{status="${over.status}",end_reason="${label}"}`)
+  }
 })
 
 test('[MET1] nothing that clients make up is a label: 10,000 people make no more series than one', () => {

@@ -8,6 +8,7 @@
  */
 import { clientEvents } from '@ringwire/protocol/client-events'
 import { closeCodes } from '@ringwire/protocol/close-codes'
+import { endingReasons } from '@ringwire/protocol/end-reasons'
 import { endpoints } from '@ringwire/protocol/endpoints'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { isLive, type LiveCall } from '../call/call.ts'
@@ -70,18 +71,7 @@ export interface Metrics extends Meter {
   families(present: Present): Family[]
 }
 
-const endReasons = new Set([
-  'busy',
-  'caller_cancelled',
-  'caller_lost',
-  'declined',
-  'ended_by_server',
-  'hangup',
-  'max_duration',
-  'no_answer',
-  'peer_lost',
-  'superseded',
-])
+const endLabels = new Set<string>(endingReasons)
 const paths = new Set<string>([...Object.values(endpoints).map(({ path }) => path), '/metrics'])
 /** Those that a client's close frame, or its lack, comes to (RFC 6455 section 7.4.1), and ours. */
 const codes = new Set([1000, 1002, 1003, 1005, 1006, 1007, 1008, ...Object.keys(closeCodes).map(Number)])
@@ -212,7 +202,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
     },
     committed({ call, event }) {
       if (isLive(call)) observeSetup(call, event.type)
-      else ended.add(1, call.status, endReasons.has(call.endReason) ? call.endReason : 'other')
+      else ended.add(1, call.status, endLabels.has(call.endReason) ? call.endReason : 'other')
     },
     closed(code, cause) {
       closes.add(1, codes.has(code) ? String(code) : 'other', cause)

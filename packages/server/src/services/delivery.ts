@@ -1,3 +1,4 @@
+import { overStatuses } from '@ringwire/protocol/end-reasons'
 import type { CallAccepted } from '@ringwire/protocol/events/call'
 import {
   type Call,
@@ -5,7 +6,6 @@ import {
   callKey,
   isLive,
   type LiveCall,
-  overStatuses,
   type Place,
   participantOf,
   placeOf,

@@ -1,0 +1,40 @@
+/** docs/generated/end-reasons.md: the reasons for which calls end, and what the service sends. */
+import { type EndReasonDefinition, endReasons } from '@ringwire/protocol/end-reasons'
+import type { Step } from '../../packages/server/src/call/effects.ts'
+import { inviteRows } from './call-invites.ts'
+import { liveCalls, requestRows, serviceRows } from './call-situations.ts'
+import { noticeText } from './call-states.ts'
+import { code, page, table } from './tables.ts'
+
+/** The steps of the tables of call-states.md, but for ends whose reason a client gave. */
+export function decidedSteps(): Step[] {
+  const live = Object.values(liveCalls()).flatMap((call) => [...requestRows(call), ...serviceRows(call)])
+  const decided = live.filter(({ request, before }) => before.status === 'ringing' || !request.includes('reason busy'))
+  return [...inviteRows(), ...decided].flatMap(({ decision }) => decision.steps)
+}
+
+/** The notices that name a reason, in words. */
+function noticesOf(reason: string): string[] {
+  const notices = decidedSteps().flatMap(({ event }) =>
+    event.notices.map((notice) => ({ notice, by: event.by?.sessionId ?? null })),
+  )
+  const told = notices.filter(({ notice }) => 'reason' in notice.data && notice.data.reason === reason)
+  return [...new Set(told.map(({ notice, by }) => noticeText(notice, by).replace(` (${reason})`, '')))]
+}
+
+export function endReasonsPage(): string {
+  const rows = Object.entries<EndReasonDefinition>(endReasons).map(([reason, { ends, meaning }]) => [
+    code(reason),
+    ends.map(code).join(', '),
+    meaning,
+    noticesOf(reason).join('; '),
+  ])
+  return page(
+    'End reasons',
+    'The reasons of the service in `end_reason` and `reason`. A client may give a reason of its own with `call.reject`, ' +
+      '`call.cancel` and `call.end`: it stands in the place of `declined` or `hangup` [END2].',
+    table(['Reason', 'Status of the call', 'Meaning', 'Sent, by the case'], rows),
+    'A reason without a status ends the call only at the session that gets the notice. Which request or event ends a call in which ' +
+      'state is in [call-states.md](call-states.md).',
+  )
+}
