@@ -22,6 +22,7 @@ import type { Clock } from './ports/clock.ts'
 import type { Counters } from './ports/counters.ts'
 import type { Devices } from './ports/devices.ts'
 import type { Erasures } from './ports/erasures.ts'
+import { newNodeName } from './ports/node-name.ts'
 import type { NodeDeath, Nodes, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
@@ -177,7 +178,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   const { config } = options
   const clock = options.clock ?? createSystemClock()
   const stores = await openStores(options, clock)
-  const self = config.nodeId
+  const self = newNodeName(config.nodeId, clock.now())
   const sessions = createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs })
   // Whatever is asked before the first sweep is asked at this time.
   sessions.sweep(clock.now())

@@ -66,13 +66,10 @@ export function createFront(parts: FrontDeps) {
     isOpen: policies.isPresenceOpen,
     onError: (error) => journal.failed(error, 'who is there could not be read'),
   })
-  const { nodes, isShared } = backend
-  // One process has the same name again after a start.
-  const run = isShared ? nodes.self : `${nodes.self}/${crypto.randomUUID()}`
   const online = createOnline({
     store: stores.online,
-    self: run,
-    isDead: (node) => node !== run && nodes.isDead(node),
+    self: backend.nodes.self,
+    isDead: backend.nodes.isDead,
     hooked: parts.hooked,
     now: clock.monotonic,
     wall: clock.now,
@@ -118,7 +115,7 @@ export function createFront(parts: FrontDeps) {
     }),
     state,
     roomForNewcomer: descriptors.roomForNewcomer,
-    loads: nodes.loads,
+    loads: backend.nodes.loads,
     onError: (error) => journal.failed(error, 'a connection failed'),
   })
   const health = createHealth({
