@@ -27,6 +27,7 @@ import { createTimelines } from './services/timelines.ts'
 import type { WebhookEndpoints } from './services/webhook-endpoints.ts'
 import { createDispatch } from './signaling/dispatch.ts'
 import { createGateway } from './signaling/gateway.ts'
+import { createSystemTimers } from './time/timers.ts'
 
 export interface FrontDeps {
   readonly config: Config
@@ -80,6 +81,7 @@ export function createFront(parts: FrontDeps) {
   const shared = {
     config,
     clock,
+    timers: createSystemTimers(),
     journal,
     tokens,
     localLimits,

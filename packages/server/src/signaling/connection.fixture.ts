@@ -1,4 +1,5 @@
 import type { Waiter } from '../services/request.ts'
+import { createSystemTimers } from '../time/timers.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
@@ -105,7 +106,7 @@ export function connection(messageRate: { perSecond: number; burst: number } | n
     backlog: createBacklog(world.room),
     timing,
     senders: messageRate === null ? undefined : createSenders(messageRate),
-    now: () => world.now,
+    timers: { ...createSystemTimers(), monotonic: () => world.now },
     hasMoved: () => world.hasMoved,
     isSaved: () => world.isSaved,
     requestFlush: () => void world.flushes++,

@@ -4,6 +4,7 @@ import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { fitsBytes } from '@ringwire/protocol/text'
 import type { SessionClaims } from '../auth/tokens.ts'
 import { participantKey } from '../call/call.ts'
+import type { Timers } from '../ports/clock.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { Sink, Upstream } from '../ports/sessions.ts'
 import type { Backlog } from './backlog.ts'
@@ -21,8 +22,7 @@ export interface ConnectionContext {
   readonly timing: ConnectionTiming
   /** Where the messages of all sockets are counted; undefined: nowhere. */
   readonly senders: Senders | undefined
-  /** Monotonic, ms. */
-  readonly now: () => number
+  readonly timers: Timers
   /** Asks for a `flush` at the end of this turn of the event loop. */
   readonly requestFlush: (connection: Connection) => void
   /** Whether everything that clients are told of is where another node finds it. */
@@ -82,8 +82,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.session = session
     this.context = context
     this.inbox = new Inbox(this)
-    this.openedAt = context.now()
-    this.outlet = new Outlet(this, socket, context.timing, this.openedAt)
+    this.openedAt = context.timers.monotonic()
+    this.outlet = new Outlet(this, socket, context.timing, context.timers, this.openedAt)
   }
 
   get isClosed(): boolean {
@@ -118,7 +118,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     first.catch(() => this.close(1011, 'internal error'))
   }
 
-  receive(message: string | Uint8Array, now = this.context.now()): void {
+  receive(message: string | Uint8Array, now = this.context.timers.monotonic()): void {
     if (this.state !== 'open' || this.parting !== undefined) return
     const clearance = this.gateAt(now)?.message(message, now)
     if (clearance === undefined || clearance.kind === 'passes') this.take(message, undefined)
@@ -327,7 +327,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** A ping of the client; it was answered already. */
   pinged(): void {
     if (this.state !== 'open') return
-    const now = this.context.now()
+    const now = this.context.timers.monotonic()
     if (this.gateAt(now)?.control(now) === false) this.close(4429, 'too many pings')
   }
 
@@ -357,7 +357,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   probe(): Promise<boolean> {
-    return this.state === 'open' ? this.outlet.startProbe(this.context.now()) : Promise.resolve(false)
+    return this.state === 'open' ? this.outlet.startProbe(this.context.timers.monotonic()) : Promise.resolve(false)
   }
 
   onUnsent(bytes: number): void {
@@ -385,7 +385,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** The socket is gone. */
   closed(): void {
     this.state = 'closed'
-    if (this.gate !== undefined) this.context.senders?.leave(this.gate.sender, this.context.now())
+    if (this.gate !== undefined) this.context.senders?.leave(this.gate.sender, this.context.timers.monotonic())
     this.outlet.close()
   }
 }

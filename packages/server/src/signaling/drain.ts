@@ -1,3 +1,4 @@
+import type { Timers } from '../ports/clock.ts'
 import type { Connection } from './connection.ts'
 
 export interface DrainOptions {
@@ -9,7 +10,7 @@ export interface DrainOptions {
   readonly part: (connection: Connection) => void
   /** Whether the session has a place, or rings as a callee. */
   readonly inCall: (sessionId: string) => Promise<boolean>
-  readonly monotonic: () => number
+  readonly timers: Pick<Timers, 'monotonic' | 'sleep'>
   /** 0 to 1. */
   readonly random: () => number
 }
@@ -28,7 +29,8 @@ const tickMs = 20
  * over are not all asked at once, and calls move last. Resolves when all are closed, or the limit is over.
  */
 export async function drain(connections: readonly Connection[], options: DrainOptions): Promise<void> {
-  const { part, inCall, monotonic, random, spreadMs, limitMs } = options
+  const { part, inCall, timers, random, spreadMs, limitMs } = options
+  const { monotonic } = timers
   const begin = monotonic()
   const end = begin + spreadMs
   let waiting = await plan(connections, begin, options)
@@ -47,7 +49,7 @@ export async function drain(connections: readonly Connection[], options: DrainOp
       } else part(connection)
     }
     waiting = later
-    await Bun.sleep(tickMs)
+    await timers.sleep(tickMs)
   }
 }
 

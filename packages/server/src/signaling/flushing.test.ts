@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
+import { createSystemTimers } from '../time/timers.ts'
 import type { Connection } from './connection.ts'
 import { createFlushing } from './flushing.ts'
 
@@ -41,7 +42,7 @@ const open = () =>
       if (saving !== undefined) log.push('save')
       return saving
     },
-    now: () => 0,
+    timers: createSystemTimers(),
     onFailed: (connection) => void failed.push((connection as unknown as { name: string }).name),
   })
 const turn = () => new Promise(setImmediate)

@@ -1,12 +1,12 @@
+import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Connection } from './connection.ts'
 
 export interface FlushingOptions {
   /** Resolves when what clients are told of until now is saved; undefined where nothing has to be waited for. */
   readonly save: () => Promise<void> | undefined
-  /** Monotonic, ms. */
-  readonly now: () => number
   /** Something went wrong with this one; the others are served all the same. */
   readonly onFailed: (connection: Connection, error: unknown) => void
+  readonly timers: Timers
 }
 
 /**
@@ -36,30 +36,33 @@ const writeUnsaved: Write = (connection, at) => connection.flush(at, false)
 /** What has to be saved before it is told, and could not be, is tried again so much later, in ms. */
 const heldMs = 100
 
-export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushing {
+export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flushing {
   /** Who is owed something since the last end of a turn, and who of those of before has to wait for a save. */
   let requested: Connection[] = []
   let waiting: Connection[] = []
   const held = new Set<Connection>()
   let isSaving = false
   /** Runs while many wait for a save under way. */
-  let gathering: Timer | undefined
+  let stopGathering: Cancel | undefined
   /** Something was written ahead of the save that it needs. */
   let isBehind = false
 
   function request(connection: Connection): void {
-    if (requested.length === 0) setImmediate(endTurn, true)
+    if (requested.length === 0) timers.turn(endOfTurn)
     requested.push(connection)
   }
+
+  const endOfTurn = () => endTurn(true)
+  const endOfGathering = () => endTurn(false)
 
   /** One save is under way at a time: what has to wait for one, and comes meanwhile, goes with the next. */
   function endTurn(mayGather: boolean): void {
     if (mayGather && isSaving && requested.length > few) {
-      gathering ??= setTimeout(endTurn, gatherMs, false)
+      stopGathering ??= timers.after(gatherMs, endOfGathering)
       return
     }
-    clearTimeout(gathering)
-    gathering = undefined
+    stopGathering?.()
+    stopGathering = undefined
     takeRequested()
     if (!isSaving && (waiting.length > 0 || isBehind)) flushAll()
   }
@@ -68,7 +71,7 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
   function takeRequested(): void {
     const due = requested
     requested = []
-    const at = now()
+    const at = timers.monotonic()
     for (const connection of due) {
       if (attempt(connection, writeAhead, at)) isBehind = true
       else waiting.push(connection)
@@ -111,7 +114,7 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
   }
 
   function flush(due: readonly Connection[], isSaved: boolean): void {
-    const at = now()
+    const at = timers.monotonic()
     const write = isSaved ? writeSaved : writeUnsaved
     for (const connection of due) if (attempt(connection, write, at)) hold(connection)
   }
@@ -127,7 +130,7 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
 
   /** What it has to be told could not be saved. */
   function hold(connection: Connection): void {
-    if (held.size === 0) setTimeout(tryHeld, heldMs)
+    if (held.size === 0) timers.after(heldMs, tryHeld)
     held.add(connection)
   }
 

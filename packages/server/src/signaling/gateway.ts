@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
 import type { Room } from '../observability/descriptors.ts'
 import type { Journal } from '../observability/journal.ts'
+import type { Cancel, Clock, Timers } from '../ports/clock.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { SessionLookup, SessionPushes, SessionSockets } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -65,7 +66,8 @@ export interface GatewayOptions {
   readonly isRelayOnly: (product: string) => boolean
   /** When TURN credentials that are made now run out; null where they do not. */
   readonly turnExpiry: (now: number) => number | null
-  readonly clock: { now(): number; monotonic(): number }
+  readonly clock: Clock
+  readonly timers: Timers
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether one more socket may be opened [MET2]. */
   readonly roomForNewcomer: () => Room
@@ -145,7 +147,7 @@ const noRoom = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms:
 const tooManyConnections = encodeError(noRoom, undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { config, sessions, arrivals, dispatch, presence, online, recorder, clock, journal } = options
+  const { config, sessions, arrivals, dispatch, presence, online, recorder, clock, timers, journal } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
   const tarpit = createTarpit({ holdMs: tarpitMs, most: maxInTarpit })
@@ -154,8 +156,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const connections = new Map<Connection, Admitted>()
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
-  const flushing = createFlushing({ save: options.save, now: clock.monotonic, onFailed: failed })
-  let ticker: ReturnType<typeof setInterval> | undefined
+  const flushing = createFlushing({ save: options.save, onFailed: failed, timers })
+  let stopTicking: Cancel | undefined
   /** Milliseconds within which clients are expected back that were closed with 1012 [PEER1]. */
   let awaitedMs = 0
   let lastTick = clock.monotonic()
@@ -174,7 +176,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     limit: config.maxUnsentMib * 1024 * 1024,
     sockets: () => connections.keys().map((connection) => [connection, connection.unsent()] as const),
     close: (connection) => connection.close(4008, 'reads too slowly', 'slow readers owe too much together'),
-    later: setImmediate,
+    later: timers.turn,
   })
 
   const context: ConnectionContext = {
@@ -183,7 +185,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     backlog,
     timing: config,
     senders,
-    now: clock.monotonic,
+    timers,
     requestFlush: flushing.request,
     isSaved: flushing.isSaved,
     hasMoved,
@@ -329,9 +331,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** The end of the process waits for no store: others find the places of who could not leave them [END3]. */
   async function allLeft(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<'late'>()
-    const timer = setTimeout(resolve, leaveLimitMs, 'late')
+    const cancel = timers.after(leaveLimitMs, () => resolve('late'))
     const first = await Promise.race([Promise.all(leavings), late])
-    clearTimeout(timer)
+    cancel()
     if (first === 'late') options.onError(new StoreError('unavailable', 'some sockets could not leave in time'))
   }
 
@@ -457,12 +459,12 @@ export function createGateway(options: GatewayOptions): Gateway {
           limitMs: windowMs * patience,
           part: (connection) => connection.part(1012, reason, restart),
           inCall: isInCall,
-          monotonic: clock.monotonic,
+          timers,
           random: Math.random,
         })
       }
       for (const connection of [...connections.keys()]) connection.close(1012, reason, restart)
-      await Bun.sleep(lingerMs)
+      await timers.sleep(lingerMs)
       await allLeft()
     },
     closeRevoked() {
@@ -471,10 +473,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     start() {
       lastTick = clock.monotonic()
-      ticker = setInterval(tick, tickMs)
+      stopTicking = timers.every(tickMs, tick)
     },
     stop() {
-      clearInterval(ticker)
+      stopTicking?.()
     },
     size: () => connections.size,
   }

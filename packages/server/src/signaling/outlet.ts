@@ -1,4 +1,5 @@
 import type { CloseCode } from '@ringwire/protocol/close-codes'
+import type { Timers } from '../ports/clock.ts'
 import type { Upstream } from '../ports/sessions.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
@@ -69,6 +70,7 @@ export class Outlet {
   private readonly owner: OutletOwner
   private readonly socket: Socket
   private readonly timing: ConnectionTiming
+  private readonly timers: Pick<Timers, 'after'>
   private texts: string[] | undefined
   /** Those of them that say of a relay that it is in the receiver's log [EXT3]. */
   private acks: string[] | undefined
@@ -97,10 +99,17 @@ export class Outlet {
   private pingedSeq = 0
   private probing: { promise: Promise<boolean>; settle: (alive: boolean) => void } | undefined
 
-  constructor(owner: OutletOwner, socket: Socket, timing: ConnectionTiming, now: number) {
+  constructor(
+    owner: OutletOwner,
+    socket: Socket,
+    timing: ConnectionTiming,
+    timers: Pick<Timers, 'after'>,
+    now: number,
+  ) {
     this.owner = owner
     this.socket = socket
     this.timing = timing
+    this.timers = timers
     this.lastPingAt = now
   }
 
@@ -308,11 +317,11 @@ export class Outlet {
     if (this.probing !== undefined) return this.probing.promise
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const expire = () => this.owner.close(4408, 'no pong', probed)
-    let timer = setTimeout(() => {
-      timer = setTimeout(expire, readingMs)
-    }, this.timing.probeTimeoutMs)
+    let cancel = this.timers.after(this.timing.probeTimeoutMs, () => {
+      cancel = this.timers.after(readingMs, expire)
+    })
     const settle = (alive: boolean) => {
-      clearTimeout(timer)
+      cancel()
       this.probing = undefined
       resolve(alive)
     }
