@@ -37,6 +37,7 @@ const row = (id: string, at: number, more: Partial<TimelineRow> = {}): TimelineR
   ...{ product: 'shop', callUuid: ringing.callUuid, id, at, what: 'rung', side: 'callee', detail: {} },
   ...more,
 })
+const iso = (at: number) => new Date(at).toISOString()
 const by = { userId: 'ann', role: 'customer', sessionId: 's1' }
 
 test('[TRACE1] events and what was seen are in the order of time, and each says whose it is', () => {
@@ -95,4 +96,25 @@ test('[SRV2] [PEER1] whose place was lost, where it passed on, and why a backend
   expect(lost?.who).toEqual({ user_id: 'ben', role: 'agent' })
   expect(taken?.detail).toEqual({ version: 2, places: [{ side: 'caller', from: 's0' }] })
   expect(ended?.detail).toMatchObject({ note: 'closed' })
+})
+
+test('[PEER1] a loss of which the other side hears later is one entry, which says whose place it was', () => {
+  const away = (to: 'caller' | 'callee', since: number) =>
+    ({ to, event: 'call.peer_away', data: { call_uuid: ringing.callUuid, since: iso(since), ends_at: '' } }) as const
+  const steps = [
+    step(missed, 1, 'place_lost', 1_000),
+    step(missed, 2, 'place_lost', 1_000),
+    // The client of this one is back before its time is over.
+    step(missed, 3, 'place_lost', 2_000),
+    step(missed, 4, 'place_taken', 2_100, { by }),
+    step(missed, 5, 'place_lost', 3_000, { peers: [away('caller', 1_000), away('callee', 1_000)] }),
+    step(missed, 6, 'place_lost', 4_000, { peers: [away('callee', 4_000)] }),
+  ]
+  const lost = timelineOf(ringing, steps, []).filter(({ what }) => what === 'place_lost')
+  expect(lost.map(({ at, who, detail }) => [at, who?.user_id, detail.version])).toEqual([
+    [iso(1_000), 'ben', 1],
+    [iso(1_000), 'ann', 2],
+    [iso(2_000), undefined, 3],
+    [iso(4_000), 'ann', 6],
+  ])
 })

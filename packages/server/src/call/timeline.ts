@@ -30,8 +30,10 @@ export function timelineOf(
   const devices = new Map(
     rows.flatMap(({ sessionId, deviceId }) => (sessionId && deviceId ? [[sessionId, deviceId]] : [])),
   )
+  const { sides, told } = lossesOf(steps)
+  const shown = steps.filter((step) => !told.has(step))
   const entries: Dated[] = [
-    ...steps.map((step) => ofStep(step, isLastOf(steps, step) ? call : undefined)),
+    ...shown.map((step) => ofStep(step, isLastOf(steps, step) ? call : undefined, sides.get(step))),
     ...rows.map((row) => ofRow(row, call)),
   ]
   entries.sort((a, b) => a.time - b.time)
@@ -52,9 +54,8 @@ function withDevice(entry: TimelineEntry, devices: ReadonlyMap<string, string>):
 const isLastOf = (steps: readonly Step[], step: Step) => step === steps.at(-1)
 
 /** `call`: as it is after its last step. */
-function ofStep({ call: { version, ...call }, event }: Step, after: Call | undefined): Dated {
+function ofStep({ call: { version, ...call }, event }: Step, after: Call | undefined, side: Side | undefined): Dated {
   const { type, at, by, moved, note } = event
-  const side = by === null ? lostSide(event) : undefined
   const over = after !== undefined && !isLive(after) ? { status: after.status, end_reason: after.endReason } : {}
   return {
     time: at,
@@ -72,10 +73,34 @@ function ofStep({ call: { version, ...call }, event }: Step, after: Call | undef
   }
 }
 
-/** Whose place was lost: the other side heard of it. */
-function lostSide({ type, peers }: CallEvent): Side | undefined {
-  const [first, ...more] = (peers ?? []).filter(({ event }) => event === 'call.peer_away')
-  return type === 'place_lost' && first !== undefined && more.length === 0 ? otherSide(first.to) : undefined
+/**
+ * Whose place was lost with which step: the other side heard of it. If the service told the client to come back, the other side
+ * hears of it with a later step [PEER1]. `told`: the steps that say nothing else. Their loss is an entry already.
+ */
+function lossesOf(steps: readonly Step[]) {
+  const sides = new Map<Step, Side>()
+  const told = new Set<Step>()
+  const losses = steps.filter(({ event }) => event.type === 'place_lost')
+  const unheard = Map.groupBy(
+    losses.filter(({ event }) => awaysOf(event).length === 0),
+    ({ event }) => iso(event.at),
+  )
+  for (const step of losses) {
+    const aways = awaysOf(step.event)
+    const firsts = aways.flatMap(({ to, data: { since } }) => {
+      const first = since === iso(step.event.at) ? undefined : unheard.get(since)?.shift()
+      if (first !== undefined) sides.set(first, otherSide(to))
+      return first ?? []
+    })
+    const [only, ...more] = aways
+    if (only !== undefined && firsts.length === aways.length) told.add(step)
+    else if (only !== undefined && more.length === 0) sides.set(step, otherSide(only.to))
+  }
+  return { sides, told }
+}
+
+function awaysOf({ peers = [] }: CallEvent) {
+  return peers.filter((news) => news.event === 'call.peer_away')
 }
 
 function whoOf(call: Pick<Call, Side>, side: Side) {
