@@ -244,6 +244,12 @@ describe('every read finds its rows through an index', () => {
     expect(Math.max(...counts)).toBe(50)
   })
 
+  test('what is limited is read in the order of an index, nothing is sorted', async () => {
+    // An order by the column of an answer that has the table's name, but another type, has no index.
+    expect(await plan(firstSql, ['7'])).not.toContain('Sort')
+    expect(await plan(dueRingsSql, [1_000_000, 1_210_000, 50])).not.toContain('Sort')
+  })
+
   test('[TRACE1] a page of refused invites reads few rows, however many a participant has', async () => {
     await sql.unsafe(`
       INSERT INTO call_timeline (product, call_uuid, id, at, side, role, user_id, entry)

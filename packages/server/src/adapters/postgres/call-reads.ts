@@ -65,7 +65,7 @@ export const dueRingsSql = `
   SELECT ${columns} FROM calls
   WHERE ended_at IS NULL AND status = 'ringing'
     AND ring_expires_at > $1::float8::bigint AND ring_expires_at <= $2::float8::bigint
-  ORDER BY ring_expires_at LIMIT $3::int`
+  ORDER BY calls.ring_expires_at LIMIT $3::int`
 
 /** In the order of their ends, and of their keys where several ended in the same millisecond. */
 export const overPageSql = `

@@ -21,7 +21,7 @@ export const releaseSql = `
 export const oldestSql = `
   SELECT call_events.at::float8 AS at FROM outbox JOIN call_events USING (call_id, version)
   WHERE outbox.id > $1::text::bigint ORDER BY outbox.id LIMIT 1`
-export const firstSql = 'SELECT id::float8 AS id FROM outbox WHERE id > $1::text::bigint ORDER BY id LIMIT 1'
+export const firstSql = 'SELECT id::float8 AS id FROM outbox WHERE id > $1::text::bigint ORDER BY outbox.id LIMIT 1'
 
 /**
  * The outbox of several processes. The index of its ids holds every row that was removed until a vacuum may forget it, and
