@@ -292,6 +292,16 @@ const rules: Record<string, Case[]> = {
       code: "export { a as b } from './ring-a.ts'\n",
       broken: 'lint/suspicious/noImportCycles',
     },
+    {
+      file: server('services/type-ring-a.ts'),
+      code: types('B', './type-ring-b.ts'),
+      broken: 'lint/suspicious/noImportCycles',
+    },
+    {
+      file: server('services/type-ring-b.ts'),
+      code: "import { type It, value } from './type-ring-a.ts'\nexport type B = It | typeof value\n",
+      broken: 'lint/suspicious/noImportCycles',
+    },
   ],
 }
 

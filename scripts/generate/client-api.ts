@@ -20,7 +20,10 @@ const entries: { from: string; files: { file: string; names?: string[] }[] }[] =
   },
   { from: '@ringwire/client/media/preview', files: [{ file: 'media/preview.ts' }] },
   { from: '@ringwire/client/react', files: [{ file: 'react/hooks.ts' }] },
-  { from: '@ringwire/client/push', files: [{ file: 'push.ts' }] },
+  {
+    from: '@ringwire/client/push',
+    files: [{ file: 'ring.ts', names: ['Ring', 'NoRing', 'Rung'] }, { file: 'push.ts' }],
+  },
   { from: '@ringwire/client/presence', files: [{ file: 'presence.ts' }] },
 ]
 

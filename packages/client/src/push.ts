@@ -2,35 +2,10 @@
 import type { DeviceRequest, DeviceResponse } from '@ringwire/protocol/push'
 import type { CallStatus, NotRinging, RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { errorFromWire, RingwireError } from './error.ts'
-import { ringAt } from './ring.ts'
-import type { Call, CallClient, Participant } from './types.ts'
+import { type NoRing, type Ring, type Rung, ringAt } from './ring.ts'
+import type { CallClient, Participant } from './types.ts'
 
-/** What the ticket's call is: `ringing` with what to show, or what became of it. */
-export type Ring =
-  | {
-      readonly ringing: true
-      readonly callUuid: string
-      readonly caller: { readonly userId: string; readonly role: string; readonly displayName: string }
-      readonly callType: string
-      readonly contextType: string
-      readonly contextId: string
-      /** When it stops ringing. */
-      readonly expiresAt: Date
-    }
-  | NoRing
-
-/** The call does not ring (any more). `status` is null where the ticket is over for more than a day, or its call is unknown. */
-export interface NoRing {
-  readonly ringing: false
-  readonly status: CallStatus | null
-  readonly endReason: string | null
-}
-
-/** It rings at the client, as its event `incoming` says, too. */
-export interface Rung {
-  readonly ringing: true
-  readonly call: Call
-}
+export type { NoRing, Ring, Rung } from './ring.ts'
 
 /** A ring ticket in use [TICK1]. Each method rejects with a `RingwireError` where the service cannot be asked. */
 export interface Ticket {

@@ -1,7 +1,34 @@
 /** The call of a ring ticket, on its way to a client [TICK1]. */
+import type { CallStatus } from '@ringwire/protocol/rest'
 import { RingwireError } from './error.ts'
-import type { NoRing, Ring, Rung } from './push.ts'
-import type { CallClient, ConnectionState, Participant } from './types.ts'
+import type { Call, CallClient, ConnectionState, Participant } from './types.ts'
+
+/** What the ticket's call is: `ringing` with what to show, or what became of it. */
+export type Ring =
+  | {
+      readonly ringing: true
+      readonly callUuid: string
+      readonly caller: { readonly userId: string; readonly role: string; readonly displayName: string }
+      readonly callType: string
+      readonly contextType: string
+      readonly contextId: string
+      /** When it stops ringing. */
+      readonly expiresAt: Date
+    }
+  | NoRing
+
+/** The call does not ring (any more). `status` is null where the ticket is over for more than a day, or its call is unknown. */
+export interface NoRing {
+  readonly ringing: false
+  readonly status: CallStatus | null
+  readonly endReason: string | null
+}
+
+/** It rings at the client, as its event `incoming` says, too. */
+export interface Rung {
+  readonly ringing: true
+  readonly call: Call
+}
 
 /** While the call does not come, the ticket is asked at least so often. In ms. */
 const pauseMs = 5_000

@@ -10,20 +10,13 @@ import {
   readJsonObject,
 } from './backend/guard.ts'
 import { createPeople } from './backend/people.ts'
-import { mintToken, parseSignIn } from './backend/tokens.ts'
+import { type Issuer, mintToken, parseSignIn } from './backend/tokens.ts'
 
-export type DemoOptions = {
-  /** Where the service answers, as `http://127.0.0.1:8080`, for a request of the page; the port may be any. */
-  serviceUrl: (request: Request) => string
-  /** How it is asked. Default: `fetch`. */
-  ask?: (request: Request) => Response | Promise<Response>
+export type DemoOptions = Issuer & {
   /** Networks whose people may use the demo, too. Default: none. */
   networks?: Networks
   /** Where `ws_url` leads, if that is not where the page is. */
   publicUrl?: string | null
-  keyId: string
-  secret: string
-  product: string
 }
 
 export type Demo = {

@@ -3,9 +3,10 @@ import { useCallMedia } from '@ringwire/client/react'
 import { useEffect, useRef, useState } from 'react'
 import { useStream } from './hooks.ts'
 import { Lacking } from './lacking.tsx'
-import { type DeviceChoice, lostOf } from './line.ts'
+import { lostOf } from './line.ts'
 import { classes, type PartProps } from './part.ts'
 import { useLine, useWords } from './provider.tsx'
+import type { DeviceChoice } from './wish.ts'
 
 /** The own camera, as the peer would see it: what is sent in a call; before one also what the microphone hears. */
 export function DevicePreview({ className }: PartProps) {

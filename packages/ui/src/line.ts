@@ -7,7 +7,7 @@ import {
 } from '@ringwire/client/media'
 import type { Call, CallClient, CallOptions, CallState, Unsubscribe } from '@ringwire/client/types'
 import { isCameraOn } from './camera.ts'
-import { callWish, cameraWish, sendsPicture } from './wish.ts'
+import { callWish, cameraWish, type DeviceChoice, sendsPicture } from './wish.ts'
 
 /**
  * incoming: it rings here. calling: it rings at the other side. connecting: answered, no media yet. live: media has come.
@@ -24,13 +24,6 @@ export interface EndedCall {
   readonly since: number | undefined
   /** In ms since the epoch. */
   readonly endedAt: number
-}
-
-/** Ids of the devices that the user chose; of this page alone. */
-export interface DeviceChoice {
-  readonly audioinput?: string | undefined
-  readonly videoinput?: string | undefined
-  readonly audiooutput?: string | undefined
 }
 
 /** Immutable: a change is a new object. */

@@ -1,5 +1,11 @@
 import type { CallMediaOptions } from '@ringwire/client/media'
-import type { DeviceChoice } from './line.ts'
+
+/** Ids of the devices that the user chose; of this page alone. */
+export interface DeviceChoice {
+  readonly audioinput?: string | undefined
+  readonly videoinput?: string | undefined
+  readonly audiooutput?: string | undefined
+}
 
 type Given = CallMediaOptions['media']
 

@@ -3,7 +3,7 @@ import type { Socket } from 'bun'
 import { participantId } from '../candidate.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { mintTokens } from '../tokens.ts'
-import type { Flood, Worker } from './flood.ts'
+import type { Flood, Worker } from './course.ts'
 import type { HttpFloodName } from './job.ts'
 
 const HEALTH_CONNECTIONS = 50

@@ -6,7 +6,7 @@ import { FrameSocket } from '../frame-socket.ts'
 import { mintTokens } from '../tokens.ts'
 import { Opcode } from '../websocket-frames.ts'
 import { openClient } from './clients.ts'
-import type { Course, Flood, Worker } from './flood.ts'
+import type { Course, Flood, Worker } from './course.ts'
 import type { SocketFloodName, Target } from './job.ts'
 
 /** As many as one participant may have. */

@@ -1,22 +1,9 @@
 // What an enemy sends. Each flood is a number of workers that go on until its time is over; all of it is on loopback.
 import { loadBetween, readLoad } from '../proc.ts'
+import type { Course, Flood } from './course.ts'
 import { floodsOverHttp } from './flood-http.ts'
 import { floodsOverSockets } from './flood-sockets.ts'
-import { type FloodJob, type FloodName, type Prepared, plainResult, type Target } from './job.ts'
-
-export interface Course {
-  readonly target: Target
-  running: boolean
-  /** What got as far as the service's socket. */
-  sent: number
-  /** Connections that the service refused or closed. */
-  refused: number
-}
-
-export type Worker = (course: Course) => Promise<void>
-
-/** Makes what a flood needs before it begins: tokens, calls. */
-export type Flood = (target: Target) => Promise<Worker[]>
+import { type FloodJob, type FloodName, type Prepared, plainResult } from './job.ts'
 
 const floods: Record<FloodName, Flood> = { ...floodsOverSockets, ...floodsOverHttp }
 

@@ -1,4 +1,13 @@
-import type { DemoOptions } from '../demo.ts'
+/** The service that issues the tokens, and the credentials of the product there. */
+export type Issuer = {
+  /** Where the service answers, as `http://127.0.0.1:8080`, for a request of the page; the port may be any. */
+  serviceUrl: (request: Request) => string
+  /** How it is asked. Default: `fetch`. */
+  ask?: (request: Request) => Response | Promise<Response>
+  keyId: string
+  secret: string
+  product: string
+}
 
 export type SignIn = {
   user_id: string
@@ -31,7 +40,7 @@ export function parseSignIn(body: Record<string, unknown>): Result<SignIn> {
  * What an application backend does once it has decided that its user may call: one request with the product's
  * credentials. They stay here; the page gets the answer and never sees them.
  */
-export async function mintToken(options: DemoOptions, page: Request, signIn: SignIn): Promise<Result<unknown>> {
+export async function mintToken(options: Issuer, page: Request, signIn: SignIn): Promise<Result<unknown>> {
   const { ask = fetch } = options
   try {
     const request = new Request(new URL('/v1/call/session-token', options.serviceUrl(page)), {

@@ -4,7 +4,8 @@ import { type AppendResult, isLast, type Push } from '../ports/push.ts'
 import type { SessionIdentity } from '../ports/sessions.ts'
 import type { Index } from './index.ts'
 import { finish, knowsOf, noteVersion, pass } from './news.ts'
-import { accept, give, hold, type Parcel, settle, takeUnproven } from './places.ts'
+import type { Parcel } from './parcel.ts'
+import { accept, give, hold, settle, takeUnproven } from './places.ts'
 import { goneSince, hasUndeliveredFinal, isForgettable, mayResume, type Session } from './session.ts'
 
 /** Of a call's versions, where none is named. */

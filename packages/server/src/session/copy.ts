@@ -1,7 +1,7 @@
 import type { Push } from '../ports/push.ts'
 import type { Upstream } from '../ports/sessions.ts'
 import { type LogEntry, SessionLog } from './log.ts'
-import type { Kept, Parcel } from './places.ts'
+import type { Kept, Parcel } from './parcel.ts'
 import { createSession, loseSocket, type Session } from './session.ts'
 import { Taken } from './taken.ts'
 

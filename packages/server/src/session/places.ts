@@ -3,33 +3,9 @@ import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
 import { withoutOldAnswers } from './answers.ts'
 import type { LogEntry } from './log.ts'
 import { notePeerVersion, noteVersion } from './news.ts'
+import type { Kept, Parcel } from './parcel.ts'
 import type { Session } from './session.ts'
 import { Taken } from './taken.ts'
-
-/** Relays that wait for the accept; `taken` once it came. */
-export interface Kept {
-  pushes: Push[]
-  bytes: number
-  taken: boolean
-}
-
-/** What goes along when a place passes on to another session of the participant [PLACE2]. */
-export interface Parcel {
-  /** The same as long as it may be given again: whoever has it takes it once. */
-  readonly id: string
-  /** Everything went along with another one before: this brings nothing. */
-  readonly isPassed?: true
-  readonly entries: readonly { readonly push: Push; readonly at: number }[]
-  /** Up to which version of the call it was told, and of the other side's absence: what is told late of that is no news. */
-  readonly told?: readonly [version: number, peerVersion: number]
-  /** What the peer sends, as it said last [MEDIA1]. */
-  readonly media: Push | undefined
-  readonly kept: Kept | undefined
-  /** What is held back; null: nothing is any more. */
-  readonly gate: readonly Push[] | null | undefined
-  /** Which requests were taken, of each sender, as text. */
-  readonly taken: readonly (readonly [sender: string, taken: string])[]
-}
 
 /** Appends to a session. */
 export type Append = (session: Session, push: Push, at?: number) => unknown

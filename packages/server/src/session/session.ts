@@ -9,7 +9,7 @@ import {
   type Upstream,
 } from '../ports/sessions.ts'
 import { type LogEntry, SessionLog } from './log.ts'
-import type { Kept, Parcel } from './places.ts'
+import type { Kept, Parcel } from './parcel.ts'
 import type { Taken } from './taken.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */

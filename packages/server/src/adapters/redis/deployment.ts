@@ -1,4 +1,6 @@
-import type { Client } from './connection.ts'
+import type { Redis } from 'ioredis'
+
+type Client = Pick<Redis, 'get' | 'set'>
 
 /** Names the deployment whose sessions a Redis database holds [REDIS1]. */
 export const deploymentKey = 'rw:deployment'

@@ -2,7 +2,6 @@ import type { Database } from 'bun:sqlite'
 import { countsKeptMs, type ErasedCounts, type Erasures, noneErased } from '../../ports/erasures.ts'
 import { addedSql, type CountRow, countColumns, countsOf, countValues } from '../sql/erasure-counts.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
-import type { EraseWrites } from './erasure.ts'
 
 /** What the writer thread does for the counts of erasures. */
 export type CountErrand =
@@ -17,7 +16,11 @@ const forgetSql = `
   DELETE FROM erasures WHERE participant = ?1 OR participant IN (
     SELECT participant FROM erasures WHERE changed_at < ?2 LIMIT 10)`
 
-export function createErasures(reader: Database, writes: EraseWrites, now: () => number): Erasures {
+interface CountWrites {
+  erase(errand: CountErrand): Promise<unknown>
+}
+
+export function createErasures(reader: Database, writes: CountWrites, now: () => number): Erasures {
   const counted = reader.query<CountRow, [string]>(countedSql)
   return {
     async add(participant, counts) {

@@ -4,7 +4,6 @@ import type { Step } from '../../call/effects.ts'
 import { type Left, leaseMs, type Outbox, ownMs, type LeftRow as RowLeft } from '../../ports/outbox.ts'
 import { createStepRows } from '../sql/step-rows.ts'
 import { sqlFailure } from './connection.ts'
-import type { GroupCommit } from './group-commit.ts'
 
 interface LeftRow {
   readonly row: number
@@ -31,11 +30,16 @@ export interface OwnRows {
   committed(step: Step, row: number): void
 }
 
+interface Removals {
+  /** Removes rows of the outbox. */
+  told(rows: readonly number[]): Promise<unknown>
+}
+
 /**
  * The outbox of one process. Nobody else reads or writes it, so who is at which row is in memory, and whatever is left at a
  * start is free. A step's row is the `seq` of its event.
  */
-export function createOutbox(db: Database, commits: GroupCommit, now = () => performance.now()): Outbox & OwnRows {
+export function createOutbox(db: Database, commits: Removals, now = () => performance.now()): Outbox & OwnRows {
   const stepRows = createStepRows()
   /** Rows that are not free yet, or are here already: when they are. */
   const freeAt = new Map<number, number>()

@@ -14,7 +14,7 @@ import {
   spots,
   withoutEvents,
 } from './draft.ts'
-import type { Plant } from './plants.ts'
+import type { Plant } from './plant.ts'
 
 const finals: readonly string[] = ['call.ended', 'call.rejected', 'call.cancelled', 'call.missed']
 const finalPush = (draft: Draft) =>

@@ -1,5 +1,5 @@
 import { callOf, type Draft, firstOf, isFresh, lose, spots } from './draft.ts'
-import type { Plant } from './plants.ts'
+import type { Plant } from './plant.ts'
 import type { Tolerance } from './tolerances.ts'
 
 /** What came to one endpoint, in order. */

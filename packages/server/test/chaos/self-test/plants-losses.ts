@@ -1,5 +1,5 @@
 import { type Draft, firstOf, isPush, isResume, missed, refuse, reset, type Spot, spots } from './draft.ts'
-import type { Plant } from './plants.ts'
+import type { Plant } from './plant.ts'
 
 /** How long a fault of these runs may show itself, in ms. */
 const aftermathMs = 4_000

@@ -14,7 +14,7 @@ import {
   type Spot,
   spots,
 } from './draft.ts'
-import type { Plant } from './plants.ts'
+import type { Plant } from './plant.ts'
 
 const inEvent = (draft: Draft, event: string) =>
   spots(draft, 'in', (spot) => isPush(spot) && spot.frame.event === event)

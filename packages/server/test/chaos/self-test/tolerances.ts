@@ -20,7 +20,7 @@ import {
   spots,
 } from './draft.ts'
 
-import type { RecordingName } from './plants.ts'
+import type { RecordingName } from './plant.ts'
 
 /** Something that looks wrong and is not. */
 export interface Tolerance {
