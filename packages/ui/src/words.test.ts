@@ -28,8 +28,8 @@ test('the same id in another role is another participant', () => {
 })
 
 test('a missed call reads otherwise at each side', () => {
-  expect(over({ status: 'missed', reason: 'timeout' })).toBe('Ben did not answer.')
-  expect(over({ status: 'missed', reason: 'timeout' }, { direction: 'incoming' })).toBe('You missed a call from Ben.')
+  expect(over({ status: 'missed', reason: 'no_answer' })).toBe('Ben did not answer.')
+  expect(over({ status: 'missed', reason: 'no_answer' }, { direction: 'incoming' })).toBe('You missed a call from Ben.')
 })
 
 test('a reason of the service comes before the status', () => {

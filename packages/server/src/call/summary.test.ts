@@ -177,7 +177,7 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
   ],
   [
     'declined elsewhere',
-    call({ status: 'rejected', end_reason: 'rejected', ended_at: at(3_200), by: ben }),
+    call({ status: 'rejected', end_reason: 'declined', ended_at: at(3_200), by: ben }),
     [rung('s1'), rung('s2', 'desk'), entry('rejected', 3_200, { session_id: 's2', device_id: 'desk' })],
     'Agent ben declined on desk after 3.2 s, so it stopped ringing at 1 other session.',
   ],
@@ -201,7 +201,7 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
   ],
   [
     'the caller gave up',
-    call({ status: 'cancelled', end_reason: 'cancelled', ended_at: at(2_000), by: ann }),
+    call({ status: 'cancelled', end_reason: 'caller_cancelled', ended_at: at(2_000), by: ann }),
     [rung(), proven(), entry('alerting', 100)],
     "Ann gave up after 2 s; agent ben's phone rang.",
   ],

@@ -73,7 +73,8 @@ function declined(call: CallView, entries: readonly TimelineEntry[], b: string, 
   const by = entries.filter(({ what }) => what === 'rejected').at(-1)
   const others = sessions(entries, 'rung').filter((session) => session !== by?.session_id)
   const where = by?.device_id === undefined ? '' : ` on ${by.device_id}`
-  const reason = call.end_reason === null || call.end_reason === 'rejected' ? '' : ` (${call.end_reason})`
+  const unsaid: EndReasonOf<'rejected'> = 'declined'
+  const reason = call.end_reason === null || call.end_reason === unsaid ? '' : ` (${call.end_reason})`
   const text = `${b} declined${where} ${lasted}${reason}`
   if (others.length === 0) return text
   return `${text}, so it stopped ringing at ${count(others.length, 'other session')}`
