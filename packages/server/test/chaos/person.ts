@@ -1,4 +1,5 @@
 import { relayLimits } from '@ringwire/protocol/events/webrtc'
+import type { Timers } from '../../src/ports/clock.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Phone } from './phone.ts'
 import type { Frame, FrameData } from './recording.ts'
@@ -10,6 +11,9 @@ export interface PersonOptions {
   readonly userId: string
   readonly others: readonly string[]
   readonly random: Random
+  readonly timers: Timers
+  /** A uuid that no other call has. */
+  readonly newUuid: () => string
 }
 
 /** Pauses in ms; a person is never idle for long. */
@@ -30,15 +34,19 @@ export class Person {
   private readonly phone: Phone
   private readonly others: readonly string[]
   private readonly random: Random
+  private readonly timers: Timers
+  private readonly newUuid: () => string
   private readonly calls = new Map<string, TrackedCall>()
   private readonly under = new Set<Promise<void>>()
   private stopping = false
 
-  constructor(phone: Phone, { userId, others, random }: PersonOptions) {
+  constructor(phone: Phone, { userId, others, random, timers, newUuid }: PersonOptions) {
     this.phone = phone
     this.userId = userId
     this.others = others
     this.random = random
+    this.timers = timers
+    this.newUuid = newUuid
   }
 
   /** Calls people until told to stop. */
@@ -59,7 +67,7 @@ export class Person {
 
   private async keepCalling(): Promise<void> {
     while (!this.stopping) {
-      await Bun.sleep(this.random.int(pauses.betweenCalls))
+      await this.timers.sleep(this.random.int(pauses.betweenCalls))
       if (this.stopping || this.calls.size >= mostCalls) continue
       const peer = this.random.pick(this.others)
       if (![...this.calls.values()].some((call) => call.peer === peer)) await this.callSomebody(peer)
@@ -67,7 +75,7 @@ export class Person {
   }
 
   private track(callUuid: string, side: TrackedCall['side'], peer: string): TrackedCall {
-    const call = new TrackedCall(callUuid, side, peer)
+    const call = new TrackedCall(callUuid, side, peer, this.timers)
     this.calls.set(callUuid, call)
     void call.over.then(() => this.calls.delete(callUuid))
     return call
@@ -79,12 +87,12 @@ export class Person {
       const reply = await this.phone.request(event, data)
       if (reply === undefined) continue
       if (reply.error?.retryable !== true) return reply
-      await Bun.sleep(pauses.retry / 2 + this.random.int(pauses.retry))
+      await this.timers.sleep(pauses.retry / 2 + this.random.int(pauses.retry))
     }
   }
 
   private async callSomebody(peer: string): Promise<void> {
-    const call = this.track(crypto.randomUUID(), 'caller', peer)
+    const call = this.track(this.newUuid(), 'caller', peer)
     const data = { callee_user_id: peer, callee_role: role, call_uuid: call.callUuid }
     const invited = await this.insist('call.invite', data)
     // The service may name another call, which the two have already [INV7].

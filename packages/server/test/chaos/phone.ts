@@ -1,16 +1,28 @@
-import { tokenHeader } from '@ringwire/testkit/client'
 import { type Asked, ExtendedSession, queryOf } from '@ringwire/testkit/extended-session'
-import { RawWebSocket } from '@ringwire/testkit/raw-websocket'
+import type { Timers } from '../../src/ports/clock.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Entry, Frame, FrameData, Trace } from './recording.ts'
 import { inFull, inShort } from './relay-text.ts'
 
+/** One socket of a phone. */
+export interface Line {
+  send(text: string): void
+  /** The network is gone: nothing of it is said to anybody. */
+  reset(): void
+}
+
+/** What a line tells its phone, once it is there. */
+export interface LineEvents {
+  onText(text: string): void
+  onClosed(code: number): void
+}
+
 export interface PhoneOptions {
   readonly userId: string
-  readonly token: string
-  /** Where to connect this time. */
-  readonly chooseNode: () => { readonly index: number; readonly url: string }
+  /** Connects to some node, and says to which: `query` says how. Tells nothing before it returns. */
+  readonly dial: (query: string, events: LineEvents) => { readonly node: number; readonly line: Line }
   readonly random: Random
+  readonly timers: Pick<Timers, 'after'>
   /** Now, in ms since the recording's start. */
   readonly at: () => number
   readonly onPush: (frame: Frame) => void
@@ -41,7 +53,7 @@ export class Phone {
   private readonly options: PhoneOptions
   /** How long it believes in a socket that does not answer: people differ. */
   private readonly patienceMs: number
-  private socket: RawWebSocket | undefined
+  private socket: Line | undefined
   private sockets = 0
   private openedAt = 0
   private ready = false
@@ -69,37 +81,32 @@ export class Phone {
   }
 
   connect(): void {
-    const { at, chooseNode, token } = this.options
-    const node = chooseNode()
+    const { at, dial } = this.options
     const socket = this.sockets++
-    this.entries.push({ kind: 'open', at: at(), socket, node: node.index })
     this.ready = false
     this.openedAt = at()
-    const raw: RawWebSocket = new RawWebSocket({
-      url: node.url,
-      target: `/v1/ws?${queryOf(this.session.point)}`,
-      headers: [tokenHeader(token)],
+    const { node, line } = dial(queryOf(this.session.point), {
       onText: (text) => {
         // What arrives on a socket that was given up was not seen.
-        if (raw === this.socket) this.take(socket, inShort(JSON.parse(text) as Frame))
+        if (line === this.socket) this.take(socket, inShort(JSON.parse(text) as Frame))
       },
-      onClosed: ({ code }) => {
+      onClosed: (code) => {
         this.entries.push({ kind: 'close', at: at(), socket, code })
-        if (raw === this.socket) this.comeBack()
+        if (line === this.socket) this.comeBack()
       },
     })
-    this.socket = raw
-    raw.answer.then(({ status }) => status === 101 || raw.reset())
+    this.entries.push({ kind: 'open', at: at(), socket, node })
+    this.socket = line
   }
 
   private comeBack(): void {
     this.ready = false
     this.socket = undefined
     if (this.leaving) return
-    const { random } = this.options
-    setTimeout(() => {
+    const { random, timers } = this.options
+    timers.after(random.int(this.backoffMs) + 1, () => {
       if (this.socket === undefined && !this.leaving) this.connect()
-    }, random.int(this.backoffMs) + 1)
+    })
     this.backoffMs = Math.min(longestBackoffMs, this.backoffMs * 2)
   }
 

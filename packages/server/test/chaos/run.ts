@@ -1,10 +1,13 @@
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import { tokenHeader } from '@ringwire/testkit/client'
+import { RawWebSocket } from '@ringwire/testkit/raw-websocket'
+import { createSystemTimers } from '../../src/time/timers.ts'
 import { Random } from '../fuzz/random.ts'
 import { liveCallCount, pendingHookCount, readCalls, readEvents, readHistory } from './collect.ts'
 import { createFaults } from './faults.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
-import { Phone } from './phone.ts'
+import { type LineEvents, Phone } from './phone.ts'
 import type { Recording, StoreKind } from './recording.ts'
 import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
@@ -90,6 +93,7 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
 
 /** Tokens outlive the run: what is tried here is not the end of a token. */
 async function invitePeople(world: World, users: number, random: Random, at: () => number): Promise<Participant[]> {
+  const timers = createSystemTimers()
   const names = Array.from({ length: users }, (_, i) => `user-${i}`)
   return Promise.all(
     names.map(async (userId) => {
@@ -98,18 +102,33 @@ async function invitePeople(world: World, users: number, random: Random, at: () 
       const ways = random.fork()
       const phone: Phone = new Phone({
         userId,
-        token,
         random: random.fork(),
+        timers,
         at,
-        chooseNode: () => ways.pick(world.nodes),
+        dial: (query, events) => dial(ways.pick(world.nodes), token, query, events),
         onPush: (frame) => person.onPush(frame),
         onFresh: (frame) => person.onFresh(frame),
       })
       const others = names.filter((name) => name !== userId)
-      const person: Person = new Person(phone, { userId, others, random: own })
+      const person: Person = new Person(phone, {
+        ...{ userId, others, random: own, timers },
+        newUuid: () => crypto.randomUUID(),
+      })
       return { person, phone, token }
     }),
   )
+}
+
+function dial({ index, url }: { index: number; url: string }, token: string, query: string, events: LineEvents) {
+  const line = new RawWebSocket({
+    url,
+    target: `/v1/ws?${query}`,
+    headers: [tokenHeader(token)],
+    onText: events.onText,
+    onClosed: ({ code }) => events.onClosed(code),
+  })
+  line.answer.then(({ status }) => status === 101 || line.reset())
+  return { node: index, line }
 }
 
 async function issueToken(nodeUrl: string, userId: string): Promise<string> {

@@ -1,3 +1,5 @@
+import type { Timers } from '../../src/ports/clock.ts'
+
 /** A call as one of its two people knows it. */
 export class TrackedCall {
   readonly callUuid: string
@@ -11,13 +13,15 @@ export class TrackedCall {
   relayed = 0
   readonly over: Promise<void>
   private readonly answered: Promise<void>
+  private readonly timers: Pick<Timers, 'after'>
   private readonly resolveOver: () => void
   private readonly resolveAnswered: () => void
 
-  constructor(callUuid: string, side: 'caller' | 'callee', peer: string) {
+  constructor(callUuid: string, side: 'caller' | 'callee', peer: string, timers: Pick<Timers, 'after'>) {
     this.callUuid = callUuid
     this.side = side
     this.peer = peer
+    this.timers = timers
     const over = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
     this.over = over.promise
@@ -38,18 +42,18 @@ export class TrackedCall {
 
   /** Waits until it was answered or is over, and no longer than `ms` where that is given. */
   async answeredOrOver(ms?: number): Promise<void> {
-    await within(Promise.race([this.answered, this.over]), ms)
+    await this.within(Promise.race([this.answered, this.over]), ms)
   }
 
   async overWithin(ms: number): Promise<void> {
-    await within(this.over, ms)
+    await this.within(this.over, ms)
   }
-}
 
-async function within(happened: Promise<void>, ms: number | undefined): Promise<void> {
-  if (ms === undefined) return happened
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  await Promise.race([happened, promise])
-  clearTimeout(timer)
+  private async within(happened: Promise<void>, ms: number | undefined): Promise<void> {
+    if (ms === undefined) return happened
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.timers.after(ms, resolve)
+    await Promise.race([happened, promise])
+    cancel()
+  }
 }
