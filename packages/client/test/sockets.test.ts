@@ -108,8 +108,8 @@ describe('a socket that dies', () => {
   })
 
   test('silence is noticed when nothing is asked at all: the heartbeat', async () => {
-    // Long enough for a service that waits for a core.
-    const { callee } = await stage.two({ heartbeatMs: 200, heartbeatTimeoutMs: 4_000 })
+    // Longer than a machine may stand still.
+    const { callee } = await stage.two({ heartbeatMs: 200, heartbeatTimeoutMs: 8_000 })
     const first = callee.client.state
     // The heartbeat itself keeps a live socket open.
     await Bun.sleep(700)
