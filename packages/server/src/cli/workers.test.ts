@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { loadConfig } from '../config/config.ts'
 import { createLogger } from '../observability/logger.ts'
 import type { StopSignal } from './stop-signal.ts'
@@ -149,7 +150,7 @@ test('a machine that stood still: workers have their whole time to give a sign a
   const from = looks
   still = 60_000
   // The look that finds that time was lost, and three that come a second after another.
-  while (looks < from + 4) await Bun.sleep(50)
+  await until('it has looked four times', () => looks >= from + 4)
   expect(seen.signals).toEqual([])
   send('SIGTERM')
   await running

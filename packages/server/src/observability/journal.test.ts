@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -139,7 +140,7 @@ test('[LOG2] limits and failed authentications are told with their code, and not
   const asked = { method: 'POST', path: '/v1/call/session-token', client: () => '192.0.2.1' }
   const responses = Array.from({ length: 1_000 }, refused)
   for (const response of responses) journal.answered(asked, response, 1)
-  while (read().length < 1 + boundedLines) await Bun.sleep(1)
+  await until('the lines are written', () => read().length >= 1 + boundedLines)
   await Bun.sleep(1)
   expect(read()).toHaveLength(1 + boundedLines)
   expect(read()[1]).toMatchObject({ message: 'authentication failed', code: 'PRODUCT_AUTH_INVALID_SECRET' })

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import type { Device } from '../ports/devices.ts'
 import { createSender, type SentResult } from './sender.ts'
 import type { Pushed, PushMessage } from './service.ts'
@@ -51,7 +52,7 @@ test('[PUSH2] what failed is tried again while the call rings, and told once', a
 test('[PUSH2] [MET1] a push service that is overloaded is counted while its pushes wait for their next attempt', async () => {
   const { sender, sent, repeated } = setUp(async () => ({ ...failed, retryAfterMs: 30_000 }))
   const sending = sender.send(device, message())
-  while (repeated.length === 0) await Bun.sleep(1)
+  await until('the push is counted', () => repeated.length > 0)
   expect([repeated, sent]).toEqual([['fcm'], []])
   sender.close()
   expect(await sending).toBe('expired')

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { type CallRef, callKey } from '../call/call.ts'
 import { accepted, held } from '../ports/call-store.fixture.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
@@ -93,10 +94,10 @@ test('[RING1] rings end on time, also while nobody answers for somebody who is t
   silent = first.caller.id
   domain.deadlines.start()
   passed += 36_000
-  while (!(await first.isMissed())) await Bun.sleep(5)
+  await until('the first call is missed', first.isMissed)
   expect(await second.isMissed()).toBe(false)
   passed += 10_000
-  while (eventsOf(second.caller).at(-1) !== 'call.missed') await Bun.sleep(5)
+  await until('the second caller hears of it', () => eventsOf(second.caller).at(-1) === 'call.missed')
   expect(await second.isMissed()).toBe(true)
   expect(eventsOf(first.callee)).toContain('call.missed')
 })

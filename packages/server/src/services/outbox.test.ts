@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { leftIn, openHarness, type SqliteHarness } from '../adapters/sqlite/open.fixture.ts'
 import { createHeldWriter } from '../adapters/sqlite/write-worker.fixture.ts'
 import { type Call, callKey, type LiveCall } from '../call/call.ts'
@@ -185,7 +186,7 @@ describe('over a store, and a delivery that is as a test says', () => {
     const more = await commitMany(600)
     // So many at once do not wait for the sweep.
     more.forEach(outbox.told)
-    while (left() > 0) await Bun.sleep(1)
+    await until('nothing is left', () => left() === 0)
     expect(errors).toEqual([])
     await outbox.flush()
     expect(told).toEqual([])
@@ -243,7 +244,7 @@ describe('over the calls and their sessions', () => {
     // The step is committed, and the process stands still before it hears of that.
     writer.hold()
     const accepting = domain.calls.verb(callee.actor, 'accept', callUuid, null)
-    while (domain.left() === 0) await Bun.sleep(1)
+    await until('the step is committed', () => domain.left() > 0)
     passed += 5_700
     domain.pass(5_700)
     // When the process goes on, its timers run first.

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { connection, flush, reset, world } from './connection.fixture.ts'
 import type { DispatchResult } from './dispatch.ts'
 
@@ -69,7 +70,7 @@ test('[CLOSE] parting: what came before is done and answered, what comes later i
   busy.receive('three')
   expect([world.wire, busy.isOpen]).toEqual([[], true])
   first.resolve({ reply: 'reply one', malformed: false, n: undefined })
-  while (busy.isOpen) await Bun.sleep(0)
+  await until('the connection is closed', () => !busy.isOpen)
   expect(world.handled).toEqual(['one', 'two'])
   expect(world.wire).toEqual(['reply one', 'reply two', 'close 1012'])
   const idle = connection()

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
+import { until } from '@ringwire/testkit/patience'
 import { type Box, createBox, type Running } from './command.ts'
 
 let box: Box
@@ -73,7 +74,7 @@ test('a backup while calls are made holds all that was answered before, and the 
       ann.send('call.end', { call_uuid })
     }
   })()
-  while (answered.length < 50) await Bun.sleep(1)
+  await until('50 calls were answered', () => answered.length >= 50)
   const targets = ['one', 'two', 'three'].map((name) => join(backups, name))
   const before: string[][] = []
   for (const target of targets) {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { type Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SQL } from 'bun'
 import { Connections } from '../../src/adapters/postgres/connections.ts'
@@ -64,7 +65,7 @@ function answerNobody(): { next(): Promise<void> } {
 async function waits(count: number): Promise<void> {
   const waiting = `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-  while ((await beside.unsafe(waiting))[0].n !== count) await Bun.sleep(5)
+  await until(`${count} wait for the lock`, async () => (await beside.unsafe(waiting))[0].n === count)
 }
 
 /** Two connections that rest, in the order in which they came to; each with its process. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import type { Call } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
@@ -132,7 +132,7 @@ describe('PostgreSQL and its faults', () => {
       await server.up()
     }
     const before = work.acknowledged
-    while (work.acknowledged < before + 1000) await Bun.sleep(10)
+    await until('1,000 more are acknowledged', () => work.acknowledged >= before + 1000)
     await work.stop()
     await check(work)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
@@ -140,7 +140,7 @@ describe('PostgreSQL and its faults', () => {
 
   test('the server stands still for 20 s: nothing hangs, and then it goes on', async () => {
     const work = startWork([harness.store()], 32)
-    while (work.acknowledged < 500) await Bun.sleep(10)
+    await until('500 are acknowledged', () => work.acknowledged >= 500)
     server.freeze('SIGSTOP')
     const startedAt = performance.now()
     const nobody = { product: 'p', role: 'r', userId: 'u' }
@@ -155,7 +155,7 @@ describe('PostgreSQL and its faults', () => {
     await Bun.sleep(20_000 - (performance.now() - startedAt))
     server.freeze('SIGCONT')
     const before = work.acknowledged
-    while (work.acknowledged < before + 500) await Bun.sleep(10)
+    await until('500 more are acknowledged', () => work.acknowledged >= before + 500)
     await work.stop()
     await check(work)
     expect(work.failures.unknown).toBeGreaterThan(0)
@@ -168,16 +168,16 @@ describe('PostgreSQL and its faults', () => {
     await harness.close()
     harness = await openHarness(server, { url: server.url('tenant').replace('ringwire@', 'tenant@') })
     const work = startWork([harness.store()], 8)
-    while (work.acknowledged < 100) await Bun.sleep(10)
+    await until('100 are acknowledged', () => work.acknowledged >= 100)
     await server.query('ALTER ROLE tenant CONNECTION LIMIT 0')
-    while ((await server.terminateBackends('tenant')) > 0) await Bun.sleep(10)
+    await until('its connections are ended', async () => (await server.terminateBackends('tenant')) === 0)
     const { acknowledged } = work
     const error = await Promise.resolve(harness.store().tryWrite()).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ kind: 'unavailable' })
     expect(String(error)).toContain('53300')
     expect(work.acknowledged).toBe(acknowledged)
     await server.query('ALTER ROLE tenant CONNECTION LIMIT -1')
-    while (work.acknowledged < acknowledged + 100) await Bun.sleep(10)
+    await until('100 more are acknowledged', () => work.acknowledged >= acknowledged + 100)
     await work.stop()
     await check(work)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
@@ -190,7 +190,7 @@ describe('PostgreSQL and its faults', () => {
     expect(size).toBeLessThanOrEqual(2 * 8192)
     const setReadOnly = async (value: string) => {
       await server.query(`ALTER DATABASE ${harness.database} SET default_transaction_read_only = ${value}`)
-      while ((await server.terminateBackends(harness.database)) > 0) await Bun.sleep(10)
+      await until('connections are ended', async () => (await server.terminateBackends(harness.database)) === 0)
     }
     await setReadOnly('on')
     const error = await store.tryWrite().catch((reason: unknown) => reason)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import { commitSql, encodeBatch, writeOf } from '../../src/adapters/postgres/batch.ts'
 import { openPostgres, type PostgresStores } from '../../src/adapters/postgres/open.ts'
@@ -202,7 +203,7 @@ describe('PostgreSQL: an outbox that several processes write', () => {
            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
         )
       )[0].n
-    while ((await waiting()) === 0) await Bun.sleep(5)
+    await until('it waits for the lock', async () => (await waiting()) > 0)
     const [{ pid }] = await dying.unsafe('SELECT pg_backend_pid() AS pid')
     await sql.unsafe('SELECT pg_terminate_backend($1)', [pid])
     const left = await claimed
@@ -250,7 +251,7 @@ describe('PostgreSQL: an outbox that several processes write', () => {
     await stores.close()
     stores = await openPostgres({ url, monotonic: () => now })
     // A connection tells its figures when it ends; those of the tests before are among them.
-    while ((await counters()).all < calls.length) await Bun.sleep(10)
+    await until('the figures are there', async () => (await counters()).all >= calls.length)
     expect((await counters()).hot).toBeGreaterThanOrEqual(calls.length)
   })
 })

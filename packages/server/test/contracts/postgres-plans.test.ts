@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import { beginningSql, edgeSql, listSql, seenSql } from '../../src/adapters/postgres/call-lists.ts'
 import {
@@ -286,11 +287,8 @@ describe('every read finds its rows through an index', () => {
     }
     // A session that ends hands its counts over.
     await harness.reopen()
-    let after = await counters()
-    while (after.all - before.all < 50) {
-      await Bun.sleep(20)
-      after = await counters()
-    }
+    await until('the updates are counted', async () => (await counters()).all - before.all >= 50)
+    const after = await counters()
     expect(after.hot - before.hot).toBe(50)
   })
 
@@ -303,12 +301,12 @@ describe('every read finds its rows through an index', () => {
         fresh.url,
       )
     // The indexes were made by reading the tables.
-    while ((await counters()).some(({ scans }) => scans === 0)) await Bun.sleep(5)
+    await until('their reads are counted', async () => (await counters()).every(({ scans }) => scans > 0))
     await fresh.reopen(async () => {
       // Whoever made them hands the rest of its counts over when its session ends, which the client does not wait for.
       const sessions = `SELECT pid FROM pg_stat_activity
         WHERE datname = '${fresh.database}' AND starts_with(application_name, 'ringwire')`
-      while ((await server.query(sessions)).length > 0) await Bun.sleep(5)
+      await until('its sessions have ended', async () => (await server.query(sessions)).length === 0)
       await server.query('SELECT pg_stat_reset()', fresh.url)
     })
     const lives = Array.from({ length: 400 }, () => callLife())
@@ -316,7 +314,7 @@ describe('every read finds its rows through an index', () => {
     await liveIn(fresh.store())
     await fresh.store().history({ participant: participant('nobody'), limit: 30, after: undefined })
     await fresh.reopen()
-    while ((await counters()).some(({ rows }) => rows < 400)) await Bun.sleep(5)
+    await until('the rows are counted', async () => (await counters()).every(({ rows }) => rows >= 400))
     expect((await counters()).map(({ scans }) => scans)).toEqual([0, 0])
     await fresh.close()
   })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import type { LiveCall, OverCall } from '../../src/call/call.ts'
@@ -140,7 +141,7 @@ test('with a setting the store does it by itself, without one it keeps all', asy
   }
   expect(await count()).toBe(2)
   const pruning = await openPostgres({ url, retentionMs: 2 * dayMs, retentionDelayMs: 1 })
-  while ((await count()) > 1) await Bun.sleep(10)
+  await until('one is left', async () => (await count()) <= 1)
   await pruning.close()
   await keeping.close()
 })
@@ -159,7 +160,7 @@ test('a node whose clock is two days ahead removes what is old by the clock of t
   const page = { participant: { product: 'clinic', role: 'r', userId: 'a' }, after: undefined, limit: 2 }
   const ages = async () =>
     (await keeping.calls.history(page)).calls.map((call) => Date.now() - (call as OverCall).endedAt)
-  while ((await ages()).length > 1) await Bun.sleep(10)
+  await until('one is left', async () => (await ages()).length <= 1)
   // Another look of the same node.
   expect(await pruning.prune(Date.now() + 2 * dayMs)).toBe(0)
   expect((await ages())[0]).toBeLessThan(dayMs)

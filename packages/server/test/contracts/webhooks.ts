@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { callHookTypes } from '@ringwire/protocol/backend'
+import { until } from '@ringwire/testkit/patience'
 import { dropSize, dropSteps } from '../../src/adapters/sql/kept-deliveries.ts'
 import type { LiveCall, RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
@@ -372,7 +373,7 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
         return all.map(({ status, response }) => `${status} ${response}`).toReversed()
       }
       const becomes = async (...wanted: string[]) => {
-        while (String(await shown()) !== String(wanted)) await Bun.sleep(5)
+        await until(`it shows ${wanted}`, async () => String(await shown()) === String(wanted))
       }
       try {
         await webhooks.start()

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
@@ -42,7 +43,7 @@ describe('ringwire migrate, interrupted', () => {
     return {
       async reached() {
         const waiting = `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted`
-        while ((await move.server.query(waiting, move.url))[0].n === 0) await Bun.sleep(10)
+        await until('it waits at the gate', async () => (await move.server.query(waiting, move.url))[0].n > 0)
       },
       async open() {
         await holder.close()
@@ -74,7 +75,7 @@ describe('ringwire migrate, interrupted', () => {
   test('by kill -9 while it commits: run again it finds all of it there', async () => {
     await fillLarge(move.box.dataDir, 1000)
     await killAt('the commit')
-    while ((await countCalls()) === 0) await Bun.sleep(10)
+    await until('the calls are there', async () => (await countCalls()) > 0)
     const { code, out } = await migrate('--json')
     expect([code, JSON.parse(out)]).toMatchObject([0, { copied: false, calls: 1010 }])
   })

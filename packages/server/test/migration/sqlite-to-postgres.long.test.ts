@@ -187,7 +187,7 @@ describe('is refused, and changes nothing,', () => {
     const migrating = migrate()
     // It has looked, and waits.
     const waits = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'ringwire migrate'"
-    while ((await move.server.query(waits, move.url))[0].n === 0) await Bun.sleep(10)
+    await until('it is connected', async () => (await move.server.query(waits, move.url))[0].n > 0)
     // Longer than a connection is waited for that asks for something.
     await Bun.sleep(2_200)
     await ending.close()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
@@ -168,13 +168,13 @@ describe('the database of the URL', () => {
       await store.ready()
       // As a server that took its place, and has fewer databases.
       await other.restart(['--databases', '4'])
-      while (!heard.some((text) => text.includes('DB index is out of range'))) await Bun.sleep(10)
+      await until('it hears why', () => heard.some((text) => text.includes('DB index is out of range')))
       for (let looks = 0; looks < 20; looks++, await Bun.sleep(10)) {
         expect(await problemOf(store.tryWrite())).toBe('Redis is not connected')
       }
       expect(heard.join()).not.toContain('enableOfflineQueue')
       await other.restart()
-      while ((await problemOf(store.tryWrite())) !== '') await Bun.sleep(10)
+      await until('it writes again', async () => (await problemOf(store.tryWrite())) === '')
     } finally {
       store.close()
       await other.stop()

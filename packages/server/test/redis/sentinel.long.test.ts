@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { makeCertificates } from '@ringwire/testkit/certificates'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
@@ -126,7 +126,7 @@ test('[TOK5] limits and readiness follow the promotion', async () => {
   expect(await counter.consume('a')).toBe(0)
   // A replica has what it is sent a moment later.
   const replica = new Redis(group.replica.url)
-  while ((await replica.dbsize()) < 1) await Bun.sleep(1)
+  await until('the replica has it', async () => (await replica.dbsize()) > 0)
   replica.disconnect()
   await group.master.kill()
   const refused = await store.tryWrite().then(

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from '@ringwire/testkit/patience'
 import type { Postgres } from './postgres.ts'
 
 /** One node of a plan as auto_explain writes it. */
@@ -41,7 +42,7 @@ export async function executedOn(server: Postgres, from: number): Promise<Execut
   // The log comes through a pipe. When this word has come, everything before it has come too.
   const end = `all-executed-${crypto.randomUUID()}`
   await server.query(`DO $$ BEGIN RAISE LOG '${end}'; END $$`)
-  while (!server.log.slice(from).includes(`LOG:  ${end}`)) await Bun.sleep(10)
+  await until('the log has all of it', () => server.log.slice(from).includes(`LOG:  ${end}`))
   return server.log
     .slice(from)
     .split(/^(?=\S.* LOG: {2}duration: )/m)
@@ -64,7 +65,7 @@ export async function uncalledOf(server: Postgres, url: string): Promise<string[
   const othersSql = `
     SELECT FROM pg_stat_activity
     WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
-  while ((await server.query(othersSql, url)).length > 0) await Bun.sleep(10)
+  await until('the other sessions have ended', async () => (await server.query(othersSql, url)).length === 0)
   const rows: { name: string }[] = await server.query(
     `SELECT proname AS name FROM pg_proc
      WHERE pronamespace = 'public'::regnamespace AND oid NOT IN (SELECT funcid FROM pg_stat_user_functions)

@@ -1,5 +1,6 @@
 import { chownSync, copyFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import type { Postgres } from './postgres.ts'
 
@@ -53,7 +54,7 @@ export async function demandTlsAndPasswords(server: Postgres, directory: string,
   }
   await server.query('SELECT pg_reload_conf()')
   // The server reads its files a moment later.
-  while (!(await takesTls(server))) await Bun.sleep(10)
+  await until('the server takes TLS', () => takesTls(server))
 }
 
 async function takesTls(server: Postgres): Promise<boolean> {

@@ -162,7 +162,7 @@ export function registerBackendErasure(name: string, start: Start): void {
       expect(data).toMatchObject({ call_uuid: callUuid, reason: 'ended_by_server' })
       expect((await exported('agent', pair.calleeId)).calls).toEqual([])
       const begun = Math.floor(Date.now() / 1000)
-      while (Math.floor(Date.now() / 1000) === begun) await Bun.sleep(20)
+      await until('the next second has begun', () => Math.floor(Date.now() / 1000) > begun)
       const fresh = await service().connect({ user_id: pair.calleeId, role: 'agent' })
       const token = await service().token({ user_id: pair.calleeId, role: 'agent' })
       expect((await service().history(token)).data).toEqual([])

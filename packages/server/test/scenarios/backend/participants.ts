@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { acceptedCall, connectPair, someone } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { connectExtended } from '../../support/extended-flows.ts'
 import { finish, type Start, serviceFor } from '../calls/composition.ts'
@@ -9,7 +9,7 @@ import { ask } from './calls.ts'
 /** A token says in which second it was issued: one of the next second is younger than whatever was taken back. */
 async function nextSecond(): Promise<void> {
   const begun = Math.floor(Date.now() / 1000)
-  while (Math.floor(Date.now() / 1000) === begun) await Bun.sleep(20)
+  await until('the next second has begun', () => Math.floor(Date.now() / 1000) > begun)
 }
 
 /** The code with which the service closes a socket that a token opens. */

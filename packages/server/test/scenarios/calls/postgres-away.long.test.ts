@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, invite } from '@ringwire/testkit/flows'
+import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { Postgres } from '../../support/postgres.ts'
 import { received, request } from '../../support/sessions.ts'
@@ -42,7 +43,7 @@ test('[END3] [HEALTH1] killed and started again: calls go on, requests are refus
     expect(refused?.error).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryable: true })
     expect(await isReady(service)).toBe(false)
     await server.up()
-    while (!(await isReady(service))) await Bun.sleep(50)
+    await until('the service is ready', () => isReady(service))
     pair.callee.send('call.end', data)
     const ended = await pair.caller.next('call.ended')
     expect(ended.data).toMatchObject({ call_uuid: callUuid, reason: 'hangup' })
