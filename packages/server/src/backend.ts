@@ -4,8 +4,6 @@ import { createMemoryWakes } from './adapters/memory/wakes.ts'
 import { checkPostgres } from './adapters/postgres/check.ts'
 import { openPostgresNodes } from './adapters/postgres/nodes.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
-import { checkRedis } from './adapters/redis/check.ts'
-import { createRedisBackend } from './adapters/redis/open.ts'
 import { type BackedUp, backUpSqlite } from './adapters/sqlite/backup.ts'
 import { checkSqlite } from './adapters/sqlite/check.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
@@ -131,8 +129,10 @@ export async function checkStores(config: Config): Promise<readonly NamedCheck[]
   if (databaseUrl === null) return [{ store: 'SQLite', ...checkSqlite(dataDir) }]
   const { deployment, ...postgres } = await checkPostgres(databaseUrl, checkMs)
   const checked: NamedCheck[] = [{ store: 'PostgreSQL', ...postgres }]
-  if (redisUrl !== null)
+  if (redisUrl !== null) {
+    const { checkRedis } = await import('./adapters/redis/check.ts')
     checked.push({ store: 'Redis', ...(await checkRedis(redisUrl, { prefix, deployment, ms: checkMs })) })
+  }
   return checked
 }
 
@@ -220,6 +220,8 @@ export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 /** Any number of processes: calls and heartbeats in PostgreSQL, what others need of sessions, and limits, in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
   const { config, logger, onDeath, sockets, onCall, onTold } = options
+  // One process has no Redis, and starts sooner without its client.
+  const { createRedisBackend } = await import('./adapters/redis/open.ts')
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresNodes({
     url: databaseUrl,

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { type ClientHttp2Session, connect, constants } from 'node:http2'
+import type { ClientHttp2Session } from 'node:http2'
 import type { PushAddress } from '../ports/devices.ts'
 import { signJwt } from './jwt.ts'
 import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf } from './service.ts'
@@ -148,6 +148,9 @@ interface Answer {
   readonly retryAfter: string | undefined
 }
 
+/** Few services push to Apple: the module is loaded when the first push goes there. */
+const http2 = () => process.getBuiltinModule('node:http2')
+
 class ConnectionLost extends Error {
   readonly code = 'connection lost'
 }
@@ -171,7 +174,7 @@ function createConnections({ pingEveryMs: everyMs = pingEveryMs, pongMs: limitMs
   function connectionTo(url: string): Connection {
     const known = open.get(url)
     if (known !== undefined && !known.session.closed && !known.session.destroyed) return known
-    const session = connect(url)
+    const session = http2().connect(url)
     const connection: Connection = { session, underWay: 0, isRetired: false }
     // Each request under way listens to it.
     session.setMaxListeners(0)
@@ -240,7 +243,7 @@ function postOver(
   const request = session.request(headers)
   const giveUp = () => {
     reject(signal.reason)
-    request.close(constants.NGHTTP2_CANCEL)
+    request.close(http2().constants.NGHTTP2_CANCEL)
   }
   signal.addEventListener('abort', giveUp)
   session.once('error', reject)

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { SQL } from 'bun'
+import type { SQL } from 'bun'
 import { failureOf, unavailable } from './failures.ts'
 
 export interface ConnectionOptions {
@@ -210,7 +210,7 @@ export function openClient(url: string, name: string | undefined, onclose: () =>
   // Else PGDATABASE of the environment would count for more than the URL.
   const database = decodeURIComponent(pathname.slice(1))
   const connection = name === undefined ? {} : { application_name: name }
-  return new SQL({ url, database, max: 1, idleTimeout: 0, maxLifetime: 0, connection, onclose })
+  return new Bun.SQL({ url, database, max: 1, idleTimeout: 0, maxLifetime: 0, connection, onclose })
 }
 
 /** The client would only say that some path cannot be used. */
@@ -247,11 +247,11 @@ export async function within<T>(attempt: PromiseLike<T>, deadline: number): Prom
 const timeoutCode = 'ERR_POSTGRES_TIMEOUT'
 
 function isTimeout(error: unknown): boolean {
-  return error instanceof SQL.PostgresError && error.code === timeoutCode
+  return error instanceof Bun.SQL.PostgresError && error.code === timeoutCode
 }
 
 function timeout(): Error {
-  return new SQL.PostgresError('PostgreSQL took too long.', {
+  return new Bun.SQL.PostgresError('PostgreSQL took too long.', {
     code: timeoutCode,
     detail: '',
     hint: '',

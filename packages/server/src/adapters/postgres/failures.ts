@@ -1,4 +1,3 @@
-import { SQL } from 'bun'
 import { StoreError } from '../../ports/store-error.ts'
 
 /** Why a statement failed. Messages of PostgreSQL that could hold values of a row are not passed on [LOG1]. */
@@ -24,7 +23,7 @@ const endings = ['08', '57P01', '57P02', '57P05']
 
 /** `sent` is false where there was no connection yet to send the statement on. */
 export function failureOf(error: unknown, sent: boolean): Failure {
-  if (!(error instanceof SQL.PostgresError)) {
+  if (!(error instanceof Bun.SQL.PostgresError)) {
     if (!sent) return { kind: 'not_done', error: unavailable(messageOf(error), error) }
     // Errors of the socket and of TLS have a code; what has none is a bug.
     if (!(error instanceof Error && 'code' in error)) return { kind: 'refused', error: error as Error }
@@ -53,9 +52,9 @@ export function startFailure(error: unknown, url: string): unknown {
   )
 }
 
-/** What the server said, with an SQLSTATE. */
+/** What the server said, with an SQLSTATE. An import of `SQL` would load the client in services without PostgreSQL, too. */
 function isOfServer(error: unknown): boolean {
-  return error instanceof SQL.PostgresError && error.code === 'ERR_POSTGRES_SERVER_ERROR'
+  return error instanceof Bun.SQL.PostgresError && error.code === 'ERR_POSTGRES_SERVER_ERROR'
 }
 
 export function unavailable(message: string, cause?: unknown): StoreError {

@@ -1,4 +1,4 @@
-import { SQL } from 'bun'
+import type { SQL } from 'bun'
 import { packageRoot } from '../../config/package-root.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
@@ -74,7 +74,7 @@ async function apply(sql: SQL, migration: Migration, now: number): Promise<void>
 }
 
 function isNotAllowed(error: unknown): error is Error {
-  return error instanceof SQL.PostgresError && error.errno === '42501'
+  return error instanceof Bun.SQL.PostgresError && error.errno === '42501'
 }
 
 function notAllowed(error: Error): Error {
@@ -86,7 +86,7 @@ function notAllowed(error: Error): Error {
 }
 
 function isLockTimeout(error: unknown): boolean {
-  return error instanceof SQL.PostgresError && error.errno === '55P03'
+  return error instanceof Bun.SQL.PostgresError && error.errno === '55P03'
 }
 
 async function isRecorded(sql: SQL): Promise<boolean> {
