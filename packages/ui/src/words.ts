@@ -72,36 +72,23 @@ export function nameOf({ peer }: Pick<Call, 'peer'>): string {
   return peer.displayName ?? peer.userId
 }
 
-interface Ending {
-  /** What a person reads; without it the status says it. */
-  text?(name: string): string
-  /** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */
-  final?: true
-}
+/** What a person reads of an end; the first word may be the other side's name. */
+const endings = {
+  answered_elsewhere: 'Answered on another of your devices.',
+  rejected_elsewhere: 'Declined on another of your devices.',
+  superseded: 'A newer call replaced this one.',
+  'sdk.elsewhere': '',
+  peer_lost: '$ did not come back.',
+  max_duration: 'The call reached its longest duration.',
+} satisfies Record<Exclude<OverReason, ToldByStatus>, string>
 
-const endings = new Map<string, Ending>(
-  Object.entries({
-    answered_elsewhere: { text: () => 'Answered on another of your devices.', final: true },
-    rejected_elsewhere: { text: () => 'Declined on another of your devices.', final: true },
-    peer_lost: { text: (name) => `${name} did not come back.` },
-    max_duration: { text: () => 'The call reached its longest duration.' },
-    superseded: { text: () => 'A newer call replaced this one.', final: true },
-    hangup: {},
-    declined: {},
-    busy: {},
-    no_answer: {},
-    caller_cancelled: {},
-    caller_lost: {},
-    ended_by_server: {},
-    'sdk.elsewhere': { final: true },
-    'sdk.lost': {},
-    'sdk.failed': {},
-    'sdk.glare': {},
-    'sdk.closed': {},
-  } satisfies Record<OverReason, Ending>),
-)
+/** Of these the status says it all. */
+type ToldByStatus =
+  | ('hangup' | 'declined' | 'busy' | 'no_answer' | 'caller_cancelled' | 'caller_lost' | 'ended_by_server')
+  | ('sdk.lost' | 'sdk.failed' | 'sdk.glare' | 'sdk.closed')
 
-export const isFinal = (reason: string) => endings.get(reason)?.final === true
+/** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */
+export const isFinal = (reason: string) => /elsewhere|superseded/.test(reason)
 
 /** What a person reads when a call is over. */
 export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): string {
@@ -109,8 +96,8 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
   const name = nameOf(call)
   const mine = by !== null && (by.userId !== call.peer.userId || by.role !== call.peer.role)
   if (error) return errorText(error, name)
-  const text = endings.get(reason)?.text?.(name)
-  if (text !== undefined) return text
+  const text = (endings as Record<string, string>)[reason]
+  if (text) return text.replace('$', () => name)
   switch (status) {
     case 'missed':
       return call.direction === 'outgoing' ? `${name} did not answer.` : `You missed a call from ${name}.`
