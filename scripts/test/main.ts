@@ -3,8 +3,8 @@ import { hasBothBrowsers } from '../browser.mjs'
 import { root } from '../setup.mjs'
 import { hasHeadlessShell, requireSystem } from '../system.mjs'
 import { cpuSecondsOf } from './cpu-time.ts'
-import { findJobs, onlyComputes, usesService } from './jobs.ts'
-import { optimisesLate, placeProgram } from './program.ts'
+import { findJobs, usesService } from './jobs.ts'
+import { placeProgram } from './program.ts'
 import { runJobs, type Total } from './run-jobs.ts'
 import { startSharedServers } from './servers.ts'
 
@@ -56,10 +56,8 @@ else {
     'fish',
   ])
   const servers = await startSharedServers({ bothBrowsers })
-  // The long run has the service as it is shipped; what only computes is worth the optimising.
-  const settings = all ? {} : optimisesLate
   // For a few it is not worth to build the service.
-  const program = jobs.length > fewJobs ? placeProgram(root, settings) : undefined
+  const program = jobs.length > fewJobs ? placeProgram(root) : undefined
   const stop = async (): Promise<void> => {
     program?.remove()
     await servers.stop()
@@ -73,7 +71,7 @@ else {
     finish(
       await runJobs({
         root,
-        jobs: jobs.map((job) => (onlyComputes(job) ? job : { ...job, env: { ...settings, ...job.env } })),
+        jobs,
         browserCpuS: servers.browserCpuS,
         env: { ...servers.env, ...program?.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) },
       }),
