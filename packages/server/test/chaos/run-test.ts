@@ -23,11 +23,12 @@ export function registerChaos(name: string, given: Omit<RunOptions, 'seed' | 're
     // It was a run that shows something.
     const { calls, relays, resumes, faults, hooks } = verdict.counts
     expect(Object.keys(calls).sort()).toEqual(['cancelled', 'ended', 'missed', 'rejected'])
-    expect(relays.arrived).toBeGreaterThan(500)
+    // People on a machine that does ten other things say a fifth of what they say on an idle one.
+    expect(relays.arrived).toBeGreaterThan(100)
     expect(resumes.recovered).toBeGreaterThan(0)
     expect(Object.keys(faults).length).toBeGreaterThan(2)
     if (hasEndpoints(given)) {
-      expect(hooks.arrived).toBeGreaterThan(100)
+      expect(hooks.arrived).toBeGreaterThan(50)
       expect(hooks.failed).toBeGreaterThan(0)
       expect(hooks.cutOff).toBeGreaterThan(0)
     }
