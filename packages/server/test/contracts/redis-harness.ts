@@ -1,16 +1,18 @@
 import { Redis } from 'ioredis'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
+import type { Cluster } from '../../src/cluster/sessions.ts'
 import type { Sessions, Sink } from '../../src/ports/sessions.ts'
 import type { RedisDatabases } from '../support/redis.ts'
-import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
+import { createRedisSessions } from '../support/redis-sessions.ts'
 import type { OpenSessions, SessionsHarness } from './session-parts.ts'
 
 /** What a node sends its commands through, where it is not what this build has. */
 export type WrapStore = (store: Store) => Store
 type Windows = Parameters<OpenSessions>[0]
 
-interface Nodes {
-  readonly nodes: readonly RedisSessions[]
+/** Nodes that are started, and what they share. */
+export interface Nodes {
+  readonly nodes: readonly Cluster[]
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -20,7 +22,7 @@ async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], w
   const url = await server.database()
   const failures: unknown[] = []
   const onError = (error: unknown) => void failures.push(error)
-  const nodes: RedisSessions[] = wraps.map((wrap) =>
+  const nodes: Cluster[] = wraps.map((wrap) =>
     createRedisSessions({
       ...windows,
       url,
@@ -42,7 +44,7 @@ async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], w
   }
 }
 
-function harnessOf({ nodes, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
+export function harnessOf({ nodes, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
   const settled = async () => {
     await Promise.all(nodes.map((node) => node.settled()))
   }
@@ -138,12 +140,16 @@ export async function openOne(server: RedisDatabases, windows: Windows, only = a
   return harnessOf(started, started.nodes[0]!.sessions)
 }
 
-/** Two nodes, the second of which may be of another version. */
-export async function openTwo(server: RedisDatabases, windows: Windows, second = asIs): Promise<SessionsHarness> {
-  const started = await startNodes(server, [asIs, second], windows)
+/** All that can be said to two nodes, as `acrossNodes`. */
+export function harnessAcross(started: Nodes): SessionsHarness {
   const settled = async () => void (await Promise.all(started.nodes.map((node) => node.settled())))
   const sessions = started.nodes.map((node) => node.sessions)
   return harnessOf(started, acrossNodes(sessions, settled))
+}
+
+/** Two nodes, the second of which may be of another version. */
+export async function openTwo(server: RedisDatabases, windows: Windows, second = asIs): Promise<SessionsHarness> {
+  return harnessAcross(await startNodes(server, [asIs, second], windows))
 }
 
 const asIs: WrapStore = (store) => store

@@ -1,0 +1,180 @@
+import type { Cancel, Timers } from '../../src/ports/clock.ts'
+import type { Random } from '../fuzz/random.ts'
+
+interface Event {
+  readonly at: number
+  /** Drawn: what is due at the same time comes in any order. */
+  readonly lot: number
+  readonly nth: number
+  run: (() => void) | undefined
+}
+
+/** Lets everything that promises have made due happen. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/**
+ * Virtual time. Whatever happens in a simulated world is an event of it: one after another, in an order that a seed chooses.
+ *
+ *   const scheduler = new Scheduler(random)
+ *   scheduler.after(5, () => …)
+ *   await scheduler.run(60_000)
+ */
+export class Scheduler {
+  /** In ms since the world began. */
+  now = 0
+  /** How many events there were. */
+  steps = 0
+  private readonly random: Random
+  private readonly heap: Event[] = []
+  private nth = 0
+
+  constructor(random: Random) {
+    this.random = random
+  }
+
+  after(ms: number, run: () => void): Cancel {
+    const event: Event = { at: this.now + Math.max(0, ms), lot: this.random.int(2 ** 20), nth: this.nth++, run }
+    this.push(event)
+    return () => {
+      event.run = undefined
+    }
+  }
+
+  /** Until so many ms have passed since the begin, or `isOver` says so. */
+  async run(until: number, isOver: () => boolean = () => false): Promise<void> {
+    await settled()
+    while (!isOver()) {
+      const next = this.heap[0]
+      if (next === undefined || next.at > until) {
+        this.now = Math.max(this.now, until)
+        return
+      }
+      this.pop()
+      if (next.run === undefined) continue
+      this.now = next.at
+      this.steps++
+      next.run()
+      await settled()
+    }
+  }
+
+  private push(event: Event): void {
+    const { heap } = this
+    heap.push(event)
+    let at = heap.length - 1
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!isBefore(event, heap[parent] as Event)) break
+      heap[at] = heap[parent] as Event
+      at = parent
+    }
+    heap[at] = event
+  }
+
+  private pop(): void {
+    const { heap } = this
+    const last = heap.pop() as Event
+    if (heap.length === 0) return
+    let at = 0
+    for (;;) {
+      const left = 2 * at + 1
+      if (left >= heap.length) break
+      const right = left + 1
+      const least = right < heap.length && isBefore(heap[right] as Event, heap[left] as Event) ? right : left
+      if (!isBefore(heap[least] as Event, last)) break
+      heap[at] = heap[least] as Event
+      at = least
+    }
+    heap[at] = last
+  }
+}
+
+function isBefore(one: Event, other: Event): boolean {
+  if (one.at !== other.at) return one.at < other.at
+  return one.lot !== other.lot ? one.lot < other.lot : one.nth < other.nth
+}
+
+/** The longest that the end of a turn may come after its begin, in ms: what comes meanwhile is of the same turn. */
+const turnMs = 0.5
+
+/** A process: it runs, stands still, or is dead. What is due while it stands still happens when it goes on. */
+export class Host {
+  readonly timers: Timers
+  private readonly scheduler: Scheduler
+  private readonly random: Random
+  private isDead = false
+  private waiting: (() => void)[] | undefined
+  private lastTurn = 0
+
+  constructor(scheduler: Scheduler, random: Random) {
+    this.scheduler = scheduler
+    this.random = random
+    this.timers = {
+      monotonic: () => scheduler.now,
+      after: (ms, what) => this.after(ms, what),
+      every: (ms, what) => this.every(ms, what),
+      turn: (what) => this.turn(what),
+      sleep: (ms) => new Promise((resolve) => void this.after(ms, resolve)),
+    }
+  }
+
+  get isAlive(): boolean {
+    return !this.isDead
+  }
+
+  get isStopped(): boolean {
+    return this.waiting !== undefined
+  }
+
+  /** kill -9: nothing of it happens any more. */
+  kill(): void {
+    this.isDead = true
+    this.waiting = undefined
+  }
+
+  /** SIGSTOP. */
+  stop(): void {
+    if (!this.isDead) this.waiting ??= []
+  }
+
+  /** SIGCONT: what was due meanwhile happens now, in the order in which it was due. */
+  goOn(): void {
+    const due = this.waiting ?? []
+    this.waiting = undefined
+    for (const what of due) this.turn(what)
+  }
+
+  /** Something happens in this process after so many ms. */
+  after(ms: number, what: () => void): Cancel {
+    let isOff = false
+    const run = () => {
+      if (isOff || this.isDead) return
+      if (this.waiting === undefined) what()
+      else this.waiting.push(run)
+    }
+    const cancel = this.scheduler.after(ms, run)
+    return () => {
+      isOff = true
+      cancel()
+    }
+  }
+
+  private every(ms: number, what: () => void): Cancel {
+    let cancel: Cancel
+    const again = () => {
+      cancel = this.after(ms, () => {
+        again()
+        what()
+      })
+    }
+    again()
+    return () => cancel()
+  }
+
+  /** In order: one turn is over before the next one. */
+  private turn(what: () => void): void {
+    const at = Math.max(this.lastTurn, this.scheduler.now + (this.random.int(1_000) / 1_000) * turnMs)
+    this.lastTurn = at + 1e-6
+    this.after(at - this.scheduler.now, what)
+  }
+}
