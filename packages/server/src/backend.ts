@@ -2,7 +2,7 @@ import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { createMemoryWakes } from './adapters/memory/wakes.ts'
 import { checkPostgres } from './adapters/postgres/check.ts'
-import { openPostgresNodes } from './adapters/postgres/nodes.ts'
+import { openPostgresHeartbeats } from './adapters/postgres/heartbeats.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { type BackedUp, backUpSqlite } from './adapters/sqlite/backup.ts'
 import { checkSqlite } from './adapters/sqlite/check.ts'
@@ -10,6 +10,7 @@ import { openSqlite } from './adapters/sqlite/open.ts'
 import { demoKeyFile } from './auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
+import { createMembers } from './cluster/members.ts'
 import { createCluster } from './cluster/sessions.ts'
 import type { Config } from './config/config.ts'
 import type { Logger } from './observability/logger.ts'
@@ -223,9 +224,12 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   // One process has no Redis, and starts sooner without its client.
   const { createRedisBackend } = await import('./adapters/redis/open.ts')
   const stores = await openStores(options, createSystemClock())
-  const heartbeats = await openPostgresNodes({
-    url: databaseUrl,
-    nodeId: config.nodeId,
+  const heartbeats = await openPostgresHeartbeats(databaseUrl, config.nodeId)
+  const timers = createSystemTimers()
+  const members = createMembers({
+    heartbeats,
+    self: newNodeName(config.nodeId, Math.round(heartbeats.openedAt)),
+    timers,
     isGone: (node) => cluster.isGone(node),
     saysItLives: (node) => cluster.saysItLives(node),
     isReady: () => cluster.isReady(),
@@ -235,17 +239,17 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })
   const localCounters = createMemoryCounters()
-  const isDead = (node: string) => heartbeats.isDead(node)
+  const isDead = (node: string) => members.isDead(node)
   const onError = (error: unknown) => logger.warn({ error }, 'Redis')
   const redis = createRedisBackend({
     url: redisUrl,
     prefix: config.redisPrefix,
     deployment: heartbeats.deployment,
-    node: heartbeats.self,
+    node: members.self,
     isDead,
     fallback: localCounters,
-    ownWakes: createMemoryWakes(heartbeats.clock.now),
-    now: heartbeats.clock.now,
+    ownWakes: createMemoryWakes(members.clock.now),
+    now: members.clock.now,
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
     onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
     onError,
@@ -253,37 +257,37 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   })
   const cluster = createCluster({
     ...redis,
-    node: heartbeats.self,
+    node: members.self,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     isDead,
-    owners: () => heartbeats.owners(),
+    owners: () => members.owners(),
     onCall,
     onTold,
     onError,
-    timers: createSystemTimers(),
+    timers,
     newEpoch,
   })
   async function close(): Promise<void> {
     await cluster.close()
     redis.close()
-    await heartbeats.stop()
+    await members.stop()
     await stores.close()
   }
   let hasSessions: boolean
   try {
     await redis.ready()
     hasSessions = await cluster.start()
-    await heartbeats.start()
+    await members.start()
     // Whatever is asked before the first sweep is asked at this time.
-    await cluster.sessions.sweep(heartbeats.clock.now())
+    await cluster.sessions.sweep(members.clock.now())
   } catch (error) {
     await close()
     throw error
   }
   const { sessions, save, tell, told } = cluster
   const { counters, wakes } = redis
-  const { self, others, loads, uptime, clock, serve } = heartbeats
+  const { self, others, loads, uptime, clock, serve } = members
   const nodes: Nodes = {
     ...{ self, isDead, others, loads, tell, told },
     async isStillDead(node) {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import type { Participant } from '../../src/call/call.ts'
 import { executedOn, explaining, explainSql, uncalledOf, writtenIn } from '../support/executed-plans.ts'
 import { few, fillPostgres } from '../support/million.ts'
 import { Postgres } from '../support/postgres.ts'
+import { openPostgresNodes } from '../support/postgres-nodes.ts'
 import { useStores } from './store-walk.ts'
 
 /*

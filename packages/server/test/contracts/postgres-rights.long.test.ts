@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { blocks } from '@ringwire/testkit/documents'
 import { until } from '@ringwire/testkit/patience'
-import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { callLife } from '../../src/call/decide.fixture.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
@@ -10,6 +9,7 @@ import { migrateToPostgres } from '../../src/services/migration.ts'
 import { createBox } from '../cli/command.ts'
 import { fill, seen } from '../migration/stores.ts'
 import { Postgres } from '../support/postgres.ts'
+import { openPostgresNodes } from '../support/postgres-nodes.ts'
 import { attempted, endpoint as webhook } from './webhooks.ts'
 
 /** The statements of docs/operations.md, as they stand there. */

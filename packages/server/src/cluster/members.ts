@@ -1,16 +1,14 @@
-import type { Outage } from '../../call/call.ts'
-import type { Clock } from '../../ports/clock.ts'
-import { connectionName, isReplacedBy, newNodeName } from '../../ports/node-name.ts'
-import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
-import { forgetOldest } from '../../ports/oldest.ts'
-import { Connections } from './connections.ts'
-import { beatSql, type OtherRow } from './heartbeat.ts'
+import type { Outage } from '../call/call.ts'
+import type { Cancel, Clock, Timers } from '../ports/clock.ts'
+import type { Heartbeats, OtherNode } from '../ports/heartbeats.ts'
+import { isReplacedBy } from '../ports/node-name.ts'
+import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../ports/nodes.ts'
+import { forgetOldest } from '../ports/oldest.ts'
 
-export interface PostgresNodesOptions {
-  /** DATABASE_URL. */
-  readonly url: string
-  /** RINGWIRE_NODE_ID: no other node that serves has it. */
-  readonly nodeId: string
+export interface MembersOptions {
+  readonly heartbeats: Heartbeats
+  /** Names this run of this node: no other has had the name. */
+  readonly self: string
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
   /** Whether one said lately in that store that it lives. */
@@ -24,15 +22,11 @@ export interface PostgresNodesOptions {
   /** A node is known to be dead that was not before. */
   readonly onDeath: (death: NodeDeath) => void
   readonly onError: (error: unknown) => void
-  /** This machine's monotonic clock, in ms: it may stand still with the machine. */
-  readonly ticks?: () => number
+  /** Their monotonic clock is this machine's: it may stand still with the machine. */
+  readonly timers: Timers
 }
 
-export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others' | 'loads'> {
-  /** This run of this node. */
-  readonly self: string
-  /** The id of the deployment that the database belongs to [REDIS1]. */
-  readonly deployment: string
+export interface Members extends Pick<Nodes, 'self' | 'isDead' | 'others' | 'loads'> {
   /** Those of the others that have sessions in their memory: nodes of the version before do not. */
   owners(): readonly string[]
   readonly uptime: Uptime
@@ -61,9 +55,6 @@ const jumpMs = 200
 const wellKnownMs = 50
 const mostMissing = 1_000
 
-const deploymentSql = 'SELECT id FROM deployment'
-const nowSql = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
-
 interface Seen {
   beats: number
   hasLeft: boolean
@@ -77,43 +68,16 @@ interface Seen {
   ageMs: number
 }
 
-async function lookFirst(connections: Connections): Promise<{ now: number; deployment: string }> {
-  const options = { repeatable: true, deadline: performance.now() + startLimitMs }
-  try {
-    const [{ now }] = await connections.run(nowSql, [], options)
-    const [{ id }] = await connections.run(deploymentSql, [], options)
-    return { now, deployment: id }
-  } catch (error) {
-    await connections.close()
-    throw error
-  }
-}
-
-/** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
-export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
-  const {
-    url,
-    nodeId,
-    isGone,
-    saysItLives,
-    isReady,
-    sockets,
-    keptMs,
-    onDeath,
-    onError,
-    ticks = () => performance.now(),
-  } = options
-  const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
-  const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
-  const { now, deployment } = await lookFirst(connections)
-  const self = newNodeName(nodeId, Math.round(now))
+/** The nodes that serve on one database, by their heartbeats there. */
+export function createMembers(options: MembersOptions): Members {
+  const { heartbeats, self, isGone, saysItLives, isReady, sockets, keptMs, onDeath, onError, timers } = options
   const seen = new Map<string, Seen>()
   const dead = new Set<string>()
   const offsets: { readonly offset: number; readonly way: number }[] = []
   let offset = 0
   /** For how long this machine's monotonic clock is known to have stood still, in ms. */
   let stood = 0
-  const monotonic = () => ticks() + stood
+  const monotonic = () => timers.monotonic() + stood
   /** When this machine and the database last agreed on how time passes, and everybody's count then. */
   let agreed: { readonly at: number; readonly beats: ReadonlyMap<string, number> } = { at: 0, beats: new Map() }
   /** The last beat did not agree. Nobody may have counted since the one before: another beat shows whose clock it was. */
@@ -129,7 +93,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   let since = 0
   let beatAt = Number.NEGATIVE_INFINITY
   let sentAt = Number.NEGATIVE_INFINITY
-  let timer: Timer | undefined
+  let stopBeating: Cancel | undefined
   let lookedAt = Number.NEGATIVE_INFINITY
   /** Names that no look has shown, and when somebody asked for them first. */
   const missing = new Map<string, number>()
@@ -140,16 +104,13 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const ready = isServing && isReady()
     // Where this node had both stores all the time there was no outage, whatever the clock of the database does.
     const from = outagesFrom
-    const values = [self, ready, sent - readyAt > outageMs, from, keptMs, ready ? sockets() : null]
-    const [row] = await connections.run(beatSql, values, {
-      repeatable: true,
-      deadline: performance.now() + limitMs,
-    })
-    const others = JSON.parse(row.others) as OtherRow[]
-    learnClock(row.now, sent, monotonic(), others)
+    const wasAway = sent - readyAt > outageMs
+    const said = { node: self, ready, wasAway, outagesFrom: from, keptMs, sockets: ready ? sockets() : null }
+    const { others, ...beaten } = await heartbeats.beat(said, limitMs)
+    learnClock(beaten.now, sent, monotonic(), others)
     const now = monotonic()
-    learnOutages(JSON.parse(row.outages) as [number, number][], from, row.now)
-    servedAt = Math.max(servedAt, sent - (row.ready_age ?? Number.POSITIVE_INFINITY))
+    learnOutages(beaten.outages, from, beaten.now)
+    servedAt = Math.max(servedAt, sent - (beaten.readyAgeMs ?? Number.POSITIVE_INFINITY))
     if (ready) readyAt = sent
     // Who could not look does not know for how long the others stood still.
     if (now - beatAt > 2 * beatMs + beatLimitMs) {
@@ -169,9 +130,9 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   }
 
   /** What was read from `since` on; by a clock that was put back the next one may begin before the last that is known. */
-  function learnOutages(read: readonly [number, number][], since: number, databaseNow: number): void {
+  function learnOutages(read: readonly Outage[], since: number, databaseNow: number): void {
     const known = outages.filter(({ from, to }) => from < since && to >= databaseNow - keptMs)
-    outages = [...known, ...read.map(([from, to]) => ({ from, to }))]
+    outages = [...known, ...read]
     outagesFrom = outages.findLast(({ from }) => from <= databaseNow)?.from ?? 0
   }
 
@@ -185,11 +146,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther(
-    [name, beats, hasLeft, ageMs, ownsSessions, sockets]: OtherRow,
-    now: number,
-    lookMs: number,
-  ): void {
+  function learnOther(other: OtherNode, now: number, lookMs: number): void {
+    const { name, beats, hasLeft, ageMs, ownsSessions, sockets } = other
     const known = seen.get(name)
     missing.delete(name)
     if (known === undefined) {
@@ -203,7 +161,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   }
 
   /** The answer was made somewhere between the question and now: the shorter the way, the nearer the middle is to it. */
-  function learnClock(databaseNow: number, sent: number, received: number, others: readonly OtherRow[]): void {
+  function learnClock(databaseNow: number, sent: number, received: number, others: readonly OtherNode[]): void {
     const half = (received - sent) / 2
     const moved = databaseNow - (sent + half) - offset
     const isOther = offsets.some(
@@ -225,7 +183,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     if (offsets.length > samples) offsets.shift()
     offset = bestSample().offset
     inDoubt = false
-    agreed = { at: received, beats: new Map(others.map(([name, beats]) => [name, beats])) }
+    agreed = { at: received, beats: new Map(others.map(({ name, beats }) => [name, beats])) }
   }
 
   function bestSample() {
@@ -233,8 +191,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   }
 
   /** Whether others counted on for as long as the database says, rather than for as long as this machine's clock says. */
-  function stoodStill(moved: number, elapsed: number, others: readonly OtherRow[]): boolean {
-    const counted = others.map(([name, beats]) => beats - (agreed.beats.get(name) ?? beats))
+  function stoodStill(moved: number, elapsed: number, others: readonly OtherNode[]): boolean {
+    const counted = others.map(({ name, beats }) => beats - (agreed.beats.get(name) ?? beats))
     return Math.max(0, ...counted) * beatMs > elapsed + moved / 2 && moved > 0
   }
 
@@ -242,7 +200,6 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
 
   return {
     self,
-    deployment,
     clock: { now: () => Math.round(monotonic() + offset), monotonic },
     uptime: {
       outages() {
@@ -275,16 +232,12 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       // would take the right one for a jump.
       for (let n = 0; n < samples && bestSample().way > wellKnownMs; n++) {
         const sent = monotonic()
-        const [row] = await connections.run(nowSql, [], {
-          repeatable: true,
-          deadline: performance.now() + startLimitMs,
-        })
-        learnClock(row.now, sent, monotonic(), [])
+        learnClock(await heartbeats.now(startLimitMs), sent, monotonic(), [])
       }
-      timer = setInterval(() => {
+      stopBeating = timers.every(beatMs, () => {
         // Those that a pause held up come all at once: one is enough.
         if (monotonic() - sentAt > beatMs / 2) beat().catch(onError)
-      }, beatMs)
+      })
     },
     async serve() {
       isServing = true
@@ -292,17 +245,13 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       await beat(startLimitMs).catch(onError)
     },
     async stop() {
-      clearInterval(timer)
+      stopBeating?.()
       try {
-        const deadline = performance.now() + beatLimitMs
-        await connections.run('UPDATE nodes SET has_left = true WHERE name = $1', [self], {
-          repeatable: true,
-          deadline,
-        })
+        await heartbeats.leave(self, beatLimitMs)
       } catch (error) {
         onError(error)
       }
-      await connections.close()
+      await heartbeats.close()
     },
   }
 }

@@ -1,0 +1,24 @@
+import { openPostgresHeartbeats } from '../../src/adapters/postgres/heartbeats.ts'
+import { createMembers, type Members, type MembersOptions } from '../../src/cluster/members.ts'
+import { newNodeName } from '../../src/ports/node-name.ts'
+import { createSystemTimers } from '../../src/time/timers.ts'
+
+export interface PostgresNodes extends Members {
+  readonly deployment: string
+}
+
+export interface PostgresNodesOptions extends Omit<MembersOptions, 'heartbeats' | 'self' | 'timers'> {
+  readonly url: string
+  readonly nodeId: string
+  /** The monotonic clock of the machine, in ms. */
+  readonly ticks?: () => number
+}
+
+/** The nodes on a database, as `backend.ts` composes them. */
+export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
+  const { url, nodeId, ticks, ...others } = options
+  const heartbeats = await openPostgresHeartbeats(url, nodeId)
+  const self = newNodeName(nodeId, Math.round(heartbeats.openedAt))
+  const timers = { ...createSystemTimers(), ...(ticks && { monotonic: ticks }) }
+  return { ...createMembers({ ...others, heartbeats, self, timers }), deployment: heartbeats.deployment }
+}
