@@ -43,6 +43,31 @@ function setUp({ polite = false } = {}) {
   return { clock, restarts, service, recovery }
 }
 
+test('a connected path that brings nothing though the peer sends gets two new connections, and more once something came', () => {
+  const { restarts, recovery } = setUp()
+  recovery.begin()
+  recovery.follow('connected')
+  const look = (times: number, arrived: boolean, isDue = true) => {
+    for (let i = 0; i < times; i++) recovery.looked(arrived, isDue)
+  }
+  // A peer that sends nothing is no reason.
+  look(60, false, false)
+  look(5, false)
+  look(1, true)
+  look(5, false)
+  expect(restarts).toEqual([])
+  for (let tries = 0; tries < 4; tries++) {
+    look(6, false)
+    recovery.opened()
+    look(20, false)
+    recovery.follow('connected')
+  }
+  expect(restarts.map(({ fresh }) => fresh)).toEqual([true, true])
+  look(1, true)
+  look(6, false)
+  expect(restarts).toHaveLength(3)
+})
+
 test('before the call is answered nothing is tried, and a connection that comes in time is left alone', () => {
   const { clock, restarts, recovery } = setUp()
   recovery.opened()
@@ -131,19 +156,19 @@ test('a connection that calls itself connected and brings nothing is tried when 
   const { clock, restarts, recovery } = setUp()
   recovery.begin()
   recovery.follow('connected')
-  recovery.looked(false)
+  recovery.looked(false, false)
   recovery.online()
   clock.pass(500)
   // Since the look before, and that was before the network changed.
-  recovery.looked(true)
+  recovery.looked(true, false)
   expect(restarts).toEqual([])
-  recovery.looked(false)
+  recovery.looked(false, false)
   expect(restarts).toEqual([{ at: 500, fresh: false }])
-  recovery.looked(false)
+  recovery.looked(false, false)
   recovery.follow('connected')
   recovery.online()
-  for (let i = 0; i < 2; i++) recovery.looked(true)
-  recovery.looked(false)
+  for (let i = 0; i < 2; i++) recovery.looked(true, false)
+  recovery.looked(false, false)
   clock.pass(60_000)
   expect(restarts).toHaveLength(1)
 })

@@ -14,6 +14,9 @@ export interface RecoveryOptions {
 const politePauseMs = 1000
 /** Of two looks the second one at least began after the network changed. */
 const looksInDoubt = 2
+/** A connected path that brings nothing at so many looks, though the peer sends, gets so many new connections. */
+const deafLooks = 5
+const mostDeaf = 2
 const firstRetryMs = 3000
 const longestRetryMs = 15_000
 
@@ -27,6 +30,8 @@ export function createRecovery(options: RecoveryOptions) {
   let begun = false
   /** Looks at what arrives that decide whether a connected path is alive. */
   let doubts = 0
+  let deaf = 0
+  let deafTries = 0
 
   function rest(): void {
     cancel?.()
@@ -90,8 +95,19 @@ export function createRecovery(options: RecoveryOptions) {
       if (due || state === 'disconnected' || state === 'failed') attempt()
       else doubts = looksInDoubt
     },
-    /** Whether packets arrived since the last look. */
-    looked(arrived: boolean): void {
+    /**
+     * Whether packets arrived since the last look, and whether the peer says that it sends. After a restart of ICE, Firefox and
+     * Chromium may hold different pairs for the right one: both are connected, and one hears nothing.
+     */
+    looked(arrived: boolean, isDue: boolean): void {
+      if (arrived) deafTries = 0
+      deaf = arrived || !isDue || state !== 'connected' ? 0 : deaf + 1
+      if (deaf > deafLooks + Number(options.isPolite()) && deafTries < mostDeaf) {
+        deaf = 0
+        deafTries++
+        tries = 1
+        attempt()
+      }
       if (doubts === 0 || state !== 'connected') return
       doubts = arrived ? doubts - 1 : 0
       if (!arrived) attempt()
