@@ -25,6 +25,7 @@ import { createSeenCalls } from './services/seen-calls.ts'
 import type { Recorder } from './services/timeline.ts'
 import { createTimelines } from './services/timelines.ts'
 import type { WebhookEndpoints } from './services/webhook-endpoints.ts'
+import { newSessionId } from './session/session-id.ts'
 import { createDispatch } from './signaling/dispatch.ts'
 import { createGateway } from './signaling/gateway.ts'
 import { createSystemTimers } from './time/timers.ts'
@@ -92,6 +93,7 @@ export function createFront(parts: FrontDeps) {
   const gateway = createGateway({
     ...shared,
     node: backend.nodes.self,
+    newSessionId,
     isRevoked,
     sessions: backend.sessions,
     save: backend.save,

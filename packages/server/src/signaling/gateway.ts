@@ -3,7 +3,7 @@ import type { IceServersResponse } from '@ringwire/protocol/rest'
 import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
-import { refOf } from '../call/call.ts'
+import { type Participant, refOf } from '../call/call.ts'
 import type { Config } from '../config/config.ts'
 import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
 import type { Room } from '../observability/descriptors.ts'
@@ -50,6 +50,8 @@ export interface GatewayOptions {
   >
   /** This node, as the places of its sessions name it. */
   readonly node: string
+  /** A session id that no other has [ID2]. */
+  readonly newSessionId: (participant: Participant) => string
   readonly tokens: Tokens
   /** Whether the token of a session was taken back since it connected [SRV2], or its product key is disabled [KEY1]. */
   readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt' | 'key'>) => boolean
@@ -204,7 +206,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       socket.close(admission.code, admission.reason)
       return
     }
-    const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
+    const sessionId = options.newSessionId(admission.claims.participant)
+    const session = sessionOf(admission.claims, sessionId, options.node, admission.extended !== undefined)
     const room = makeRoom(session.participant)
     if (room === false) {
       journal.closing(session, 4429, 'too many connections', 0)

@@ -1,15 +1,19 @@
 import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import type { SessionClaims } from '../auth/tokens.ts'
 import type { Arrival } from '../services/arrivals.ts'
-import { newSessionId } from '../session/session-id.ts'
 import type { SignalingSession } from './dispatch.ts'
 
 /** The session that a token stands for, and what it is told first. */
-export function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {
+export function sessionOf(
+  claims: SessionClaims,
+  sessionId: string,
+  node: string,
+  extended: boolean,
+): SignalingSession {
   const { participant } = claims
   return {
     participant,
-    sessionId: newSessionId(participant),
+    sessionId,
     deviceId: claims.deviceId,
     appVersion: claims.appVersion,
     displayName: claims.displayName,

@@ -22,7 +22,7 @@ async function startNodes(windows: Parameters<OpenSessions>[0]): Promise<Nodes> 
   const nodes = ['one', 'two'].map((node) => {
     const host = new Host(scheduler, random.fork())
     const link = { isUp: true, lossPerMille: 0, latencyMs: 2 }
-    const way = () => createWay(scheduler, host, random.fork(), link)
+    const way = () => createWay(scheduler, host, random.fork(), link, world)
     return createCluster({
       ...windows,
       ...redisPorts(world, node, host, way(), way()),

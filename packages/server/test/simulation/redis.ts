@@ -63,6 +63,8 @@ const tombMs = 60_000
  * nothing more: it may be emptied, and a replica that lacks the end may take over.
  */
 export class RedisWorld {
+  /** Whether it runs. */
+  isUp = true
   private content = empty()
   private replica = empty()
   private runs = 1
@@ -297,7 +299,7 @@ export function redisPorts(world: RedisWorld, node: string, host: Host, way: Way
       save: (writes) => way.send(() => world.save(node, writes)),
       renew: (sessions) => way.send(() => world.renew(node, sessions)),
       areThere: (sessions) => way.send(() => sessions.every(({ sessionId, hash }) => world.has(sessionId, hash))),
-      isConnected: () => way.link.isUp,
+      isConnected: way.isUp,
     },
     post: createPost(world, node, host, way, reading),
   }

@@ -105,6 +105,7 @@ export class Host {
   private isDead = false
   private waiting: (() => void)[] | undefined
   private lastTurn = 0
+  private readonly mourners: (() => void)[] = []
 
   constructor(scheduler: Scheduler, random: Random) {
     this.scheduler = scheduler
@@ -128,8 +129,15 @@ export class Host {
 
   /** kill -9: nothing of it happens any more. */
   kill(): void {
+    if (this.isDead) return
     this.isDead = true
     this.waiting = undefined
+    for (const tell of this.mourners.splice(0)) tell()
+  }
+
+  /** Calls when it is killed. */
+  onDeath(tell: () => void): void {
+    this.mourners.push(tell)
   }
 
   /** SIGSTOP. */

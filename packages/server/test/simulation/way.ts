@@ -16,6 +16,8 @@ export interface Way {
   readonly link: Link
   /** `work` is what the store does, at once. Rejects with a `StoreError`: after `unknown` it may have been done. */
   send<T>(work: () => T): Promise<T>
+  /** Whether commands can be sent. */
+  isUp(): boolean
   /** The connection breaks: what is under way has no answer, and was done or not. */
   cut(): void
 }
@@ -25,16 +27,24 @@ const deadlineMs = 4_000
 /** The shortest that one way takes, in ms. */
 const shortestMs = 0.05
 
-export function createWay(scheduler: Scheduler, host: Host, random: Random, link: Link): Way {
+export function createWay(
+  scheduler: Scheduler,
+  host: Host,
+  random: Random,
+  link: Link,
+  store: { readonly isUp: boolean },
+): Way {
   let lastThere = 0
   let lastBack = 0
   const pending = new Set<() => void>()
   const draw = () => shortestMs + (random.int(1_000) / 1_000) * link.latencyMs
 
+  const isUp = () => link.isUp && store.isUp
   return {
     link,
+    isUp,
     send<T>(work: () => T): Promise<T> {
-      if (!link.isUp) return Promise.reject(new StoreError('unavailable', 'the store is not connected'))
+      if (!isUp()) return Promise.reject(new StoreError('unavailable', 'the store is not connected'))
       const { promise, resolve, reject } = Promise.withResolvers<T>()
       const give = (finish: () => void) => {
         cancel()

@@ -1,0 +1,217 @@
+import {
+  type Call,
+  type CallRef,
+  callKey,
+  isAnswered,
+  isLive,
+  type LiveCall,
+  type Outage,
+  type Participant,
+  sideOf,
+} from '../../src/call/call.ts'
+import type { CallEvent, Step } from '../../src/call/effects.ts'
+import type { Ended, InviteSituation } from '../../src/ports/call-store.ts'
+import type { Beat, Beaten } from '../../src/ports/heartbeats.ts'
+import { outageMs } from '../../src/ports/nodes.ts'
+import { type Left, type LeftRow, leaseMs, ownMs } from '../../src/ports/outbox.ts'
+import type { Scheduler } from './scheduler.ts'
+
+interface OutboxRow {
+  readonly key: string
+  readonly version: number
+  readonly freeAt: number
+}
+
+interface NodeRow {
+  readonly beats: number
+  readonly hasLeft: boolean
+  readonly seenAt: number
+  readonly readyAt: number
+  readonly sockets: number | null
+}
+
+/** What an invite was decided on: the same must be there at the commit. */
+export interface SeenBy {
+  readonly caller: Participant
+  readonly callee: Participant
+  readonly live: readonly LiveCall[]
+}
+
+/** A PostgreSQL, as the statements of `adapters/postgres` use it: each is whole or not at all, and what it committed stays. */
+export class Database {
+  /** Whether it runs. */
+  isUp = true
+  private readonly calls = new Map<string, Call>()
+  private readonly events = new Map<string, CallEvent[]>()
+  private readonly outbox = new Map<number, OutboxRow>()
+  private readonly nodes = new Map<string, NodeRow>()
+  private outages: Outage[] = []
+  private lastRow = 0
+  private readonly scheduler: Scheduler
+  private readonly startedAt: number
+
+  constructor(scheduler: Scheduler, startedAt: number) {
+    this.scheduler = scheduler
+    this.startedAt = startedAt
+  }
+
+  /** In ms since the epoch. */
+  get now(): number {
+    return this.startedAt + this.scheduler.now
+  }
+
+  /** Every call with its events, in the order in which they began. */
+  get all(): readonly (readonly [call: Call, events: readonly CallEvent[]])[] {
+    return [...this.calls].map(([key, call]) => [call, this.events.get(key) ?? []] as const)
+  }
+
+  /** The rows in the outbox of steps that were written; undefined where the guard of one of them failed, and none was. */
+  commit(steps: readonly Step[], seen?: SeenBy): readonly number[] | undefined {
+    if (seen !== undefined && !this.isAsSeen(seen)) return undefined
+    const versions = new Map<string, number>()
+    for (const { call } of steps) {
+      const key = callKey(call)
+      if ((versions.get(key) ?? this.calls.get(key)?.version ?? 0) !== call.version - 1) return undefined
+      versions.set(key, call.version)
+    }
+    return steps.map(({ call, event }) => {
+      const key = callKey(call)
+      this.calls.set(key, call)
+      this.events.set(key, [...(this.events.get(key) ?? []), event])
+      this.outbox.set(++this.lastRow, { key, version: call.version, freeAt: this.now + ownMs })
+      return this.lastRow
+    })
+  }
+
+  private isAsSeen({ caller, callee, live }: SeenBy): boolean {
+    const versionsOf = (calls: readonly Call[]) => calls.map((call) => `${callKey(call)} ${call.version}`).sort()
+    return versionsOf(live).join() === versionsOf(this.liveOf(caller, callee)).join()
+  }
+
+  load(ref: CallRef): Call | undefined {
+    return this.calls.get(callKey(ref))
+  }
+
+  situation(caller: Participant, callee: Participant, callUuid: string): InviteSituation {
+    const sameUuid = this.calls.get(callKey({ product: caller.product, callUuid }))
+    return { sameUuid, live: this.liveOf(caller, callee) }
+  }
+
+  liveOf(...participants: readonly Participant[]): LiveCall[] {
+    return this.live().filter((call) => participants.some((each) => sideOf(call, each) !== undefined))
+  }
+
+  live(): LiveCall[] {
+    return [...this.calls.values()].filter(isLive)
+  }
+
+  isInCall(participant: Participant): boolean {
+    return this.liveOf(participant).some((call) => isAnswered(call) || sideOf(call, participant) === 'caller')
+  }
+
+  dueRings(from: number, to: number, limit: number): LiveCall[] {
+    const due = this.live().filter(
+      (call) => call.status === 'ringing' && call.ringExpiresAt > from && call.ringExpiresAt <= to,
+    )
+    return due.sort((one, other) => ringEnd(one) - ringEnd(other)).slice(0, limit)
+  }
+
+  overSince(since: number): Ended[] {
+    return [...this.calls].flatMap(([key, call]) => {
+      if (isLive(call) || call.endedAt < since) return []
+      const event = this.events.get(key)?.at(-1)
+      return event === undefined ? [] : [{ call, step: { call, event } }]
+    })
+  }
+
+  stepsAfter(ref: CallRef, version: number): Step[] {
+    const key = callKey(ref)
+    const call = this.calls.get(key)
+    if (call === undefined) return []
+    const events = this.events.get(key) ?? []
+    return events.slice(version).map((event, i) => ({ call: { ...call, version: version + i + 1 } as Call, event }))
+  }
+
+  leftOf(ref: CallRef): LeftRow[] {
+    const key = callKey(ref)
+    return this.rowsOf(key).map(([row, { version }]) => ({ row, version }))
+  }
+
+  private rowsOf(key: string): (readonly [number, OutboxRow])[] {
+    return [...this.outbox].filter(([, row]) => row.key === key).sort(([, one], [, other]) => one.version - other.version)
+  }
+
+  remove(rows: readonly number[]): void {
+    for (const row of rows) this.outbox.delete(row)
+  }
+
+  claim(limit: number): Left[] {
+    const claimed: Left[] = []
+    const held = new Set<string>()
+    for (const [row, { key, version, freeAt }] of this.outbox) {
+      if (held.has(key) || claimed.length === limit) continue
+      const isFirst = this.rowsOf(key).every(([, other]) => other.version >= version || other.freeAt > this.now)
+      if (freeAt > this.now || !isFirst) {
+        held.add(key)
+        continue
+      }
+      const call = this.calls.get(key)
+      const known = call && { product: call.product, callUuid: call.callUuid, endedAt: isLive(call) ? null : call.endedAt }
+      claimed.push({ row, version, call: known })
+    }
+    for (const { row } of claimed) this.free(row, leaseMs)
+    return claimed
+  }
+
+  release(rows: readonly number[], afterMs: number): void {
+    for (const row of rows) this.free(row, afterMs)
+  }
+
+  private free(row: number, afterMs: number): void {
+    const known = this.outbox.get(row)
+    if (known !== undefined) this.outbox.set(row, { ...known, freeAt: this.now + afterMs })
+  }
+
+  oldest(): number | undefined {
+    const [first] = this.outbox.values()
+    return first && this.events.get(first.key)?.[first.version - 1]?.at
+  }
+
+  /** As `beatSql`. */
+  beat({ node, ready, wasAway, outagesFrom, keptMs, sockets }: Beat): Beaten {
+    const { now } = this
+    const lastAt = Math.max(...[...this.nodes.values()].map(({ readyAt }) => readyAt))
+    const last = this.nodes.size === 0 ? undefined : lastAt
+    const known = this.nodes.get(node)
+    const readyAt = ready ? now : (known?.readyAt ?? last ?? now)
+    this.nodes.set(node, { beats: (known?.beats ?? 0) + 1, hasLeft: false, seenAt: now, readyAt, sockets })
+    if (ready && wasAway && last !== undefined && now - last > outageMs) this.noteOutage({ from: last, to: now })
+    this.outages = this.outages.filter(({ to }) => to >= now - keptMs)
+    const others = [...this.nodes].filter(([name]) => name !== node)
+    return {
+      now,
+      readyAgeMs: ready ? 0 : last && Math.max(0, now - last),
+      outages: this.outages.filter(({ from }) => from >= outagesFrom - 1),
+      others: others.map(([name, { beats, hasLeft, seenAt, sockets }]) => {
+        return { name, beats, hasLeft, ageMs: now - seenAt, ownsSessions: true, sockets }
+      }),
+    }
+  }
+
+  private noteOutage(outage: Outage): void {
+    const same = this.outages.find(({ from }) => from === outage.from)
+    const others = this.outages.filter((each) => each !== same)
+    this.outages = [...others, { from: outage.from, to: Math.max(outage.to, same?.to ?? 0) }].sort(
+      (one, other) => one.from - other.from,
+    )
+  }
+
+  leave(node: string): void {
+    const known = this.nodes.get(node)
+    if (known !== undefined) this.nodes.set(node, { ...known, hasLeft: true })
+  }
+}
+
+function ringEnd(call: LiveCall): number {
+  return call.status === 'ringing' ? call.ringExpiresAt : 0
+}
