@@ -101,10 +101,8 @@ export function createRecovery(options: RecoveryOptions) {
      */
     looked(arrived: boolean, isDue: boolean): void {
       if (arrived) deafTries = 0
-      deaf = arrived || !isDue || state !== 'connected' ? 0 : deaf + 1
-      if (deaf > deafLooks + Number(options.isPolite()) && deafTries < mostDeaf) {
-        deaf = 0
-        deafTries++
+      deaf = isDue && !arrived && state === 'connected' ? deaf + 1 : 0
+      if (deaf > deafLooks && deafTries++ < mostDeaf) {
         tries = 1
         attempt()
       }

@@ -4,12 +4,7 @@ import type { Arrival } from '../services/arrivals.ts'
 import type { SignalingSession } from './dispatch.ts'
 
 /** The session that a token stands for, and what it is told first. */
-export function sessionOf(
-  claims: SessionClaims,
-  sessionId: string,
-  node: string,
-  extended: boolean,
-): SignalingSession {
+export function sessionOf(claims: SessionClaims, sessionId: string, node: string, extended: boolean): SignalingSession {
   const { participant } = claims
   return {
     participant,

@@ -138,7 +138,9 @@ export class Database {
   }
 
   private rowsOf(key: string): (readonly [number, OutboxRow])[] {
-    return [...this.outbox].filter(([, row]) => row.key === key).sort(([, one], [, other]) => one.version - other.version)
+    return [...this.outbox]
+      .filter(([, row]) => row.key === key)
+      .sort(([, one], [, other]) => one.version - other.version)
   }
 
   remove(rows: readonly number[]): void {
@@ -156,7 +158,11 @@ export class Database {
         continue
       }
       const call = this.calls.get(key)
-      const known = call && { product: call.product, callUuid: call.callUuid, endedAt: isLive(call) ? null : call.endedAt }
+      const known = call && {
+        product: call.product,
+        callUuid: call.callUuid,
+        endedAt: isLive(call) ? null : call.endedAt,
+      }
       claimed.push({ row, version, call: known })
     }
     for (const { row } of claimed) this.free(row, leaseMs)

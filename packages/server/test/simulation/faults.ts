@@ -1,7 +1,7 @@
 import type { Timers } from '../../src/ports/clock.ts'
 import type { FaultRecord } from '../chaos/recording.ts'
 import type { Random } from '../fuzz/random.ts'
-import type { Cluster } from './world.ts'
+import type { Cluster } from './cluster.ts'
 
 export interface FaultsOptions {
   readonly cluster: Cluster

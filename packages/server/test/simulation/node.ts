@@ -11,8 +11,8 @@ import { createDispatch } from '../../src/signaling/dispatch.ts'
 import { readExtendedQuery } from '../../src/signaling/extended-query.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/signaling/gateway.ts'
 import type { Random } from '../fuzz/random.ts'
-import { uuidOf } from './names.ts'
 import type { Database } from './database.ts'
+import { uuidOf } from './names.ts'
 import { type RedisWorld, redisPorts } from './redis.ts'
 import { Host, type Scheduler } from './scheduler.ts'
 import { databasePorts } from './stores.ts'
@@ -229,6 +229,14 @@ const journal = { ...quiet, answered() {}, request() {}, rebalancing() {} }
 /** What the upgrade of a connection comes to. */
 export function admitted(claims: SessionClaims, query: string): Admission {
   const extended = readExtendedQuery(new URLSearchParams(query))
-  return { kind: 'session', claims, extended, connection: undefined, isIn: false, arrival: undefined, inCallAt: 0, iceDueAt: 0 }
+  return {
+    kind: 'session',
+    claims,
+    extended,
+    connection: undefined,
+    isIn: false,
+    arrival: undefined,
+    inCallAt: 0,
+    iceDueAt: 0,
+  }
 }
-

@@ -1,13 +1,13 @@
-import { type Call, callKey, type Participant, participantKey } from '../../src/call/call.ts'
-import type { Step } from '../../src/call/effects.ts'
 import { createKnownCalls } from '../../src/adapters/postgres/known-calls.ts'
 import { createKeyLocks } from '../../src/adapters/sql/key-locks.ts'
 import { createStepRows } from '../../src/adapters/sql/step-rows.ts'
+import { type Call, callKey, type Participant, participantKey } from '../../src/call/call.ts'
+import type { Step } from '../../src/call/effects.ts'
 import { type CallSteps, type Changes, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
+import type { Timers } from '../../src/ports/clock.ts'
 import type { Heartbeats } from '../../src/ports/heartbeats.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import type { Timers } from '../../src/ports/clock.ts'
 import type { Database, SeenBy } from './database.ts'
 import type { Way } from './way.ts'
 
@@ -89,7 +89,9 @@ export function databasePorts(database: Database, way: Way, timers: Timers) {
       locked([callKey(ref)], () =>
         settle<Call | undefined, ReturnType<typeof decide>>(async (attempt) => {
           const seen = attempt === 0 ? known.find(ref) : undefined
-          return seen === undefined ? { situation: await load(ref), isFresh: true } : { situation: seen, isFresh: false }
+          return seen === undefined
+            ? { situation: await load(ref), isFresh: true }
+            : { situation: seen, isFresh: false }
         }, decide),
       ),
     invite(caller, callee, callUuid, decide) {

@@ -6,12 +6,12 @@ import { Person, role } from '../chaos/person.ts'
 import { Phone } from '../chaos/phone.ts'
 import type { CallRow, EventRow, Recording } from '../chaos/recording.ts'
 import { Random } from '../fuzz/random.ts'
-import { Database } from './database.ts'
+import { Cluster, startedAt } from './cluster.ts'
+import type { Database } from './database.ts'
 import { createFaults } from './faults.ts'
 import { uuidOf } from './names.ts'
 import { connect } from './network.ts'
-import { SimulatedNode, times } from './node.ts'
-import { RedisWorld } from './redis.ts'
+import { times } from './node.ts'
 import { Host, Scheduler } from './scheduler.ts'
 
 export interface WorldOptions {
@@ -29,7 +29,6 @@ export interface Outcome {
   readonly steps: number
 }
 
-const startedAt = Date.UTC(2026, 0, 1)
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */
 const networkLossMs = 20_000
@@ -37,52 +36,6 @@ const networkLossMs = 20_000
 const endPatienceMs = 60_000
 /** A node looks after its logs every 5 s. */
 const lastNewsMs = 6_000
-
-/** The nodes of a world, each with the run of it that lives now. */
-export class Cluster {
-  readonly runs: SimulatedNode[] = []
-  readonly redis: RedisWorld
-  readonly database: Database
-  readonly bugs: { node: number; at: number; line: string }[] = []
-  private readonly scheduler: Scheduler
-  private readonly random: Random
-  private count = 0
-
-  constructor(scheduler: Scheduler, random: Random) {
-    this.scheduler = scheduler
-    this.random = random
-    this.redis = new RedisWorld(scheduler)
-    this.database = new Database(scheduler, startedAt)
-  }
-
-  /** Starts a node, or starts it again: it tries until its stores are there. */
-  async start(index: number): Promise<void> {
-    for (;;) {
-      const at = Math.round(this.database.now).toString(36).padStart(10, '0')
-      const node = new SimulatedNode({
-        name: `node-${index}~${at}${String(this.count++).padStart(8, '0')}`,
-        scheduler: this.scheduler,
-        random: this.random.fork(),
-        redis: this.redis,
-        database: this.database,
-        onError: (error) => this.onError(index, error),
-      })
-      this.runs[index] = node
-      try {
-        await node.start()
-        return
-      } catch {
-        node.host.kill()
-        await new Promise<void>((resolve) => void this.scheduler.after(500, resolve))
-      }
-    }
-  }
-
-  private onError(node: number, error: unknown): void {
-    const isStores = error instanceof Error && error.name === 'StoreError'
-    if (!isStores) this.bugs.push({ node, at: this.scheduler.now, line: String(error) })
-  }
-}
 
 /** Lives a world through, and answers all that was seen. The same seed gives the same world. */
 export async function live(options: WorldOptions): Promise<Outcome> {
@@ -125,7 +78,15 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   await scheduler.run(seconds * 1_000 + 10 * endPatienceMs, () => isOver)
   if (failure !== undefined) throw failure
   if (!isOver) stuck.push('the world does not come to an end')
-  const header = { seed, nodes: count, store: 'postgresql', redis: 'one', users, durationS: seconds, startedAt } as const
+  const header = {
+    seed,
+    nodes: count,
+    store: 'postgresql',
+    redis: 'one',
+    users,
+    durationS: seconds,
+    startedAt,
+  } as const
   const recording: Recording = {
     header: {
       ...header,

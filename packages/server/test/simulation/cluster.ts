@@ -1,0 +1,54 @@
+import type { Random } from '../fuzz/random.ts'
+import { Database } from './database.ts'
+import { SimulatedNode } from './node.ts'
+import { RedisWorld } from './redis.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** When a world begins, in ms since the epoch. */
+export const startedAt = Date.UTC(2026, 0, 1)
+
+/** The nodes of a world, each with the run of it that lives now. */
+export class Cluster {
+  readonly runs: SimulatedNode[] = []
+  readonly redis: RedisWorld
+  readonly database: Database
+  readonly bugs: { node: number; at: number; line: string }[] = []
+  private readonly scheduler: Scheduler
+  private readonly random: Random
+  private count = 0
+
+  constructor(scheduler: Scheduler, random: Random) {
+    this.scheduler = scheduler
+    this.random = random
+    this.redis = new RedisWorld(scheduler)
+    this.database = new Database(scheduler, startedAt)
+  }
+
+  /** Starts a node, or starts it again: it tries until its stores are there. */
+  async start(index: number): Promise<void> {
+    for (;;) {
+      const at = Math.round(this.database.now).toString(36).padStart(10, '0')
+      const node = new SimulatedNode({
+        name: `node-${index}~${at}${String(this.count++).padStart(8, '0')}`,
+        scheduler: this.scheduler,
+        random: this.random.fork(),
+        redis: this.redis,
+        database: this.database,
+        onError: (error) => this.onError(index, error),
+      })
+      this.runs[index] = node
+      try {
+        await node.start()
+        return
+      } catch {
+        node.host.kill()
+        await new Promise<void>((resolve) => void this.scheduler.after(500, resolve))
+      }
+    }
+  }
+
+  private onError(node: number, error: unknown): void {
+    const isStores = error instanceof Error && error.name === 'StoreError'
+    if (!isStores) this.bugs.push({ node, at: this.scheduler.now, line: String(error) })
+  }
+}
