@@ -197,8 +197,8 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
       looked: (stats) => {
         if (!isCurrent()) return
         const { audio, video } = stats.inbound
-        const { media } = call.peerState
-        recovery.looked(audio.packets + video.packets > 0, !!(media?.audio || media?.video))
+        const sends = call.peerState.media
+        recovery.looked(audio.packets + video.packets > 0, sends?.audio || sends?.video)
         if (stats.outbound.video.packets > 0) senders.flowing()
         reception.looked(stats)
         reports.looked(stats)

@@ -99,14 +99,16 @@ export function createRecovery(options: RecoveryOptions) {
      * Whether packets arrived since the last look, and whether the peer says that it sends. After a restart of ICE, Firefox and
      * Chromium may hold different pairs for the right one: both are connected, and one hears nothing.
      */
-    looked(arrived: boolean, isDue: boolean): void {
+    looked(arrived: boolean, isDue?: boolean): void {
+      if (state !== 'connected') return
       if (arrived) deafTries = 0
-      deaf = isDue && !arrived && state === 'connected' ? deaf + 1 : 0
+      deaf = isDue && !arrived ? deaf + 1 : 0
       if (deaf > deafLooks && deafTries++ < mostDeaf) {
-        tries = 1
+        deaf = 0
+        tries++
         attempt()
       }
-      if (doubts === 0 || state !== 'connected') return
+      if (!doubts) return
       doubts = arrived ? doubts - 1 : 0
       if (!arrived) attempt()
     },
