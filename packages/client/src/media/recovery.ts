@@ -14,7 +14,7 @@ export interface RecoveryOptions {
 const politePauseMs = 1000
 /** Of two looks the second one at least began after the network changed. */
 const looksInDoubt = 2
-/** A connected path that brings nothing at so many looks, though the peer sends, gets so many new connections. */
+/** After five looks at which a connected path brought nothing, although the peer sends, the next one opens a new connection. */
 const deafLooks = 5
 const mostDeaf = 2
 const firstRetryMs = 3000

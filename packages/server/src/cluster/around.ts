@@ -50,7 +50,7 @@ export function createAround(options: AroundOptions): Around {
 
   async function rowsOf(participant: Participant): Promise<readonly Row[]> {
     const rows = await directory.rowsOf(participantHash(participant))
-    // What was remembered of them may be of nodes that are gone since.
+    // The nodes that were remembered as their owners may be gone since.
     for (const row of rows) if (!isFree(row)) owner.noteRoute(row.sessionId, row.owner)
     return rows
   }
@@ -134,7 +134,7 @@ export function createAround(options: AroundOptions): Around {
     const isStray = (id: string) => table.straysOf(participant, call).some(({ identity }) => identity.sessionId === id)
     const strays = table.straysOf(participant, call)
     if (strays.length === 0) return
-    // Who looks from now on finds it.
+    // A node that looks from now on finds the notice.
     await settle()
     const rows = await rowsElsewhere(participant)
     for (const source of strays) {
@@ -151,7 +151,7 @@ export function createAround(options: AroundOptions): Around {
     liveOf,
     passOn,
     async inherit(from, to, call) {
-      // It looks itself, or was told.
+      // The other session looks itself, or was told already.
       if (table.get(to)?.overSinceOpen !== undefined || table.knowsEnd(to, call)) return
       if (await owner.acquire(from)) table.inherit(from, to, call)
     },

@@ -38,7 +38,7 @@ export function writeBatch({ from, n, messages }: Batch): string {
   return [JSON.stringify([from, n, about]), ...texts].join('\n')
 }
 
-/** Throws where it is none. Each text is a string of its own: part of a longer one would keep all of it in memory. */
+/** Throws if the bytes are not a batch. Each text is a string of its own: part of a longer one would keep all of it in memory. */
 export function readBatch(bytes: Buffer): Batch {
   let end = -1
   const nextLine = () => {

@@ -49,7 +49,7 @@ interface Part {
 }
 
 const lookMs = 1_000
-/** Who asks waits so long for the others, and looks again so often, in ms. */
+/** A read waits for the other nodes for at most `waitMs`, and looks again every `againMs`. */
 const waitMs = 1_000
 const againMs = 100
 /** Runs of nodes that are remembered: one that was dead for long may come back. */

@@ -4,7 +4,7 @@ import { StoreError } from '../ports/store-error.ts'
 import { tagOfHash, tagOfSessionId } from '../session/session-id.ts'
 import type { Completeness } from './completeness.ts'
 
-/** Reads of the directory that can be believed: a row that is missing where the store was emptied is none that is not there. */
+/** Reads of the directory that can be believed. If the store was emptied, a missing row proves nothing, so the read waits. */
 export interface BelievedDirectory extends Pick<Directory, 'claim' | 'forget'> {
   /** Undefined where there is no such session. */
   row(sessionId: string): Promise<Row | undefined>

@@ -65,14 +65,14 @@ export function isRelayFrame(frame: Frame): frame is RelayFrame {
   return frame[0] === 'relay'
 }
 
-/** Undefined where the push is none that is taken once. */
+/** Undefined if the push is not a relay or a media state with a number of its sender. */
 export function relayFrame(sessionId: string, push: Push): RelayFrame | undefined {
   const { kind, text, call, source, forPlace } = push
   if ((kind !== 'relay' && kind !== 'media') || source === undefined || forPlace !== true) return undefined
   return ['relay', text, sessionId, kind, call, source.sessionId, source.n, source.after ?? null]
 }
 
-/** Who asks hears nothing before it is saved, and asks again where it was not. */
+/** The asking node hears nothing before the relay is saved, and asks again if it was not. */
 export function pushIn([, text, , kind, call, sessionId, n, after]: RelayFrame): Push {
   const source = { sessionId, n, after: after ?? undefined }
   return { kind, call, version: undefined, text, source, forPlace: true, saveFirst: true }

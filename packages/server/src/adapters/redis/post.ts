@@ -17,7 +17,7 @@ const aliveKey = 'rw:alive'
 const blockMs = 1_500
 const againMs = 100
 const mostRead = 200
-/** Of what was read it is forgotten in the store after so many reads. */
+/** After this number of reads the stream is trimmed. */
 const trimEvery = 32
 
 /** A stream in the store for each node, read in order, and trimmed by who reads it. */
