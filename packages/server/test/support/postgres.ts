@@ -2,7 +2,6 @@ import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { busyness } from '@ringwire/testkit/patience'
 import { SQL, type Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 
@@ -230,12 +229,17 @@ export class Postgres implements Databases {
     return rows[0]?.count ?? 0
   }
 
-  /** Ends connections every few milliseconds of a machine that is not busy, for as long as it is told to. */
+  /**
+   * Ends all connections again and again, for as long as it is told to. Each time, one that is made beside theirs has to be
+   * served first: on a machine that needs long to make connections, nobody else would ever have one for a whole statement.
+   */
   async storm(database: string, goesOn: () => boolean): Promise<void> {
     const sql = new SQL({ url: this.url(), max: 1 })
     while (goesOn()) {
       await sql.unsafe(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
-      await Bun.sleep(Math.random() * 20 * busyness())
+      const endedAt = performance.now()
+      await this.query('SELECT 1')
+      await Bun.sleep(Math.random() * Math.max(20, 2 * (performance.now() - endedAt)))
     }
     await sql.close()
   }
