@@ -1,7 +1,6 @@
 import { relayLimits } from '@ringwire/protocol/events/webrtc'
 import type { Timers } from '../../src/ports/clock.ts'
 import type { Random } from '../fuzz/random.ts'
-import type { Phone } from './phone.ts'
 import type { Frame, FrameData } from './recording.ts'
 import { TrackedCall } from './tracked-call.ts'
 
@@ -14,6 +13,14 @@ export interface PersonOptions {
   readonly timers: Timers
   /** A uuid that no other call has. */
   readonly newUuid: () => string
+  /** Everything takes so many times longer; 1 where it is not given. */
+  readonly pace?: number
+}
+
+/** What somebody calls with. */
+export interface Handset {
+  /** Asks, over however many sockets it takes; undefined where nobody knows what came of it. */
+  request(event: string, data: FrameData): Promise<Frame | undefined>
 }
 
 /** Pauses in ms; a person is never idle for long. */
@@ -31,22 +38,24 @@ const mostCalls = 3
  */
 export class Person {
   readonly userId: string
-  private readonly phone: Phone
+  private readonly phone: Handset
   private readonly others: readonly string[]
   private readonly random: Random
   private readonly timers: Timers
   private readonly newUuid: () => string
+  private readonly pace: number
   private readonly calls = new Map<string, TrackedCall>()
   private readonly under = new Set<Promise<void>>()
   private stopping = false
 
-  constructor(phone: Phone, { userId, others, random, timers, newUuid }: PersonOptions) {
+  constructor(phone: Handset, { userId, others, random, timers, newUuid, pace = 1 }: PersonOptions) {
     this.phone = phone
     this.userId = userId
     this.others = others
     this.random = random
     this.timers = timers
     this.newUuid = newUuid
+    this.pace = pace
   }
 
   /** Calls people until told to stop. */
@@ -60,6 +69,11 @@ export class Person {
     while (this.under.size > 0) await Promise.all(this.under)
   }
 
+  /** In ms: from nothing to twice what is usual. */
+  private pause(of: keyof typeof pauses): number {
+    return this.random.int(pauses[of]) * this.pace
+  }
+
   private run(work: Promise<void>): void {
     this.under.add(work)
     void work.finally(() => this.under.delete(work))
@@ -67,7 +81,7 @@ export class Person {
 
   private async keepCalling(): Promise<void> {
     while (!this.stopping) {
-      await this.timers.sleep(this.random.int(pauses.betweenCalls))
+      await this.timers.sleep(this.pause('betweenCalls'))
       if (this.stopping || this.calls.size >= mostCalls) continue
       const peer = this.random.pick(this.others)
       if (![...this.calls.values()].some((call) => call.peer === peer)) await this.callSomebody(peer)
@@ -112,7 +126,7 @@ export class Person {
     if (this.random.chance(longChance)) this.relay(call, 1 + this.random.int(8), true)
     const plan = this.random.int(100)
     if (plan < 20) {
-      await call.answeredOrOver(this.random.int(pauses.decision * 2))
+      await call.answeredOrOver(2 * this.pause('decision'))
       if (!call.isOver && !call.isAnswered) return this.hangUp(call, plan < 14 ? 'call.cancel' : 'call.end')
     }
     await call.answeredOrOver()
@@ -126,7 +140,7 @@ export class Person {
     const plan = random.int(100)
     // Some let it ring out.
     if (plan >= 85) return call.over
-    await call.answeredOrOver(random.int(pauses.decision))
+    await call.answeredOrOver(this.pause('decision'))
     if (call.isOver) return
     if (plan < 14) return this.hangUp(call, plan < 10 ? 'call.reject' : 'call.end')
     if (random.chance(0.2)) this.relay(call, 2)
@@ -146,9 +160,9 @@ export class Person {
       if (i === connectsAt) void this.insist('call.connected', { call_uuid: call.callUuid })
       if (random.chance(longChance)) this.relay(call, 8 + random.int(32), true)
       else this.relay(call, 1 + random.int(2))
-      await call.overWithin(random.int(pauses.relay))
+      await call.overWithin(this.pause('relay'))
     }
-    await call.overWithin(random.chance(0.6) ? random.int(pauses.talk) : longestTalkMs)
+    await call.overWithin(random.chance(0.6) ? this.pause('talk') : longestTalkMs)
     if (!call.isOver) await this.hangUp(call, 'call.end')
   }
 
@@ -193,6 +207,8 @@ export class Person {
       ringing.known = true
       this.run(this.answer(ringing))
     } else if (frame.event === 'call.accepted') call?.answer()
+    // Where another phone of the same person answered, the call goes on.
+    else if (frame.event === 'call.cancelled') call?.end()
     else if (endedAt !== undefined && endedAt !== null) call?.end()
   }
 

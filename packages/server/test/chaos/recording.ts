@@ -149,6 +149,8 @@ export interface Header {
   readonly bugs?: readonly Bug[]
   /** Who or what did not come to an end after the last fault. */
   readonly stuck: readonly string[]
+  /** People with several phones, or with base clients: their traces are not among these. */
+  readonly apart?: readonly string[]
 }
 
 /** All that is known of a run: what the checker reads. */

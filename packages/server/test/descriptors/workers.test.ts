@@ -10,7 +10,7 @@ const latecomers = 60
 
 let stores: SharedStores
 let service: SmallService | undefined
-let there: Newcomer[] = []
+const there: Newcomer[] = []
 beforeAll(async () => {
   stores = await SharedStores.start()
 })

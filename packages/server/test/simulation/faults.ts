@@ -9,6 +9,8 @@ export interface FaultsOptions {
   readonly random: Random
   readonly timers: Timers
   readonly at: () => number
+  /** Those that are left out, by when they would have been drawn: 0 is the first. */
+  readonly without?: readonly number[]
 }
 
 /** Something that goes wrong, and comes right again. */
@@ -25,9 +27,10 @@ const quietMs = 1_500
 const doubleChance = 0.2
 
 /** One fault every few seconds, now and then two; which, where and how long the seed says. */
-export function createFaults({ cluster, count, random, timers, at }: FaultsOptions) {
+export function createFaults({ cluster, count, random, timers, at, without = [] }: FaultsOptions) {
   const records: FaultRecord[] = []
   const broken = new Set<string>()
+  let drawn = 0
 
   function ofNode(index: number): Fault[] {
     const target = `node-${index}`
@@ -97,7 +100,7 @@ export function createFaults({ cluster, count, random, timers, at }: FaultsOptio
   async function one(): Promise<void> {
     const index = random.int(count)
     const fault = random.pick(random.chance(0.7) ? ofNode(index) : ofStores())
-    if (broken.has(fault.target)) return
+    if (without.includes(drawn++) || broken.has(fault.target)) return
     broken.add(fault.target)
     const from = at()
     fault.begin()
@@ -109,6 +112,8 @@ export function createFaults({ cluster, count, random, timers, at }: FaultsOptio
 
   return {
     records,
+    /** How many faults were drawn, those that were left out among them. */
+    drawn: () => drawn,
     /** Breaks things for so long; resolves when everything is whole. */
     async run(ms: number): Promise<void> {
       const until = timers.monotonic() + ms

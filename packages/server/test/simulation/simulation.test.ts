@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
+import { defaultWorld } from './options.ts'
 import { live } from './world.ts'
 
 /** A short look at what a world of three nodes comes to; every seed is lived twice. */
 for (const seed of [1, 2, 3]) {
-  test(`three nodes and six people while things break, seed ${seed}: nothing is lost, and the same seed is the same world`, async () => {
-    const options = { seed, nodes: 3, users: 6, seconds: 20 }
+  test(`three nodes and their people while things break, seed ${seed}: nothing is lost, and the same seed is the same world`, async () => {
+    const options = { ...defaultWorld, seed, seconds: 20 }
     const { recording, verdict, steps } = await live(options)
     expect(verdict.violations).toEqual([])
     // It was a world that shows something.

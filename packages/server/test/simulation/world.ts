@@ -1,16 +1,13 @@
-import { allowedActions } from '@ringwire/protocol/rest'
-import type { SessionClaims } from '../../src/auth/tokens.ts'
 import type { Timers } from '../../src/ports/clock.ts'
 import { check, type Verdict } from '../chaos/check/check.ts'
-import { Person, role } from '../chaos/person.ts'
-import { Phone } from '../chaos/phone.ts'
-import type { CallRow, EventRow, Recording } from '../chaos/recording.ts'
+import type { Violation } from '../chaos/check/findings.ts'
+import type { CallRow, EventRow, Recording, Trace } from '../chaos/recording.ts'
 import { Random } from '../fuzz/random.ts'
+import { checkApart } from './apart.ts'
 import { Cluster, startedAt } from './cluster.ts'
 import type { Database } from './database.ts'
 import { createFaults } from './faults.ts'
-import { uuidOf } from './names.ts'
-import { connect } from './network.ts'
+import { type Guest, invite } from './guests.ts'
 import { times } from './node.ts'
 import { Host, Scheduler } from './scheduler.ts'
 
@@ -20,6 +17,8 @@ export interface WorldOptions {
   readonly users: number
   /** How long things break, in simulated seconds. */
   readonly seconds: number
+  /** Faults that do not happen, by when they would have been drawn: 0 is the first. */
+  readonly without?: readonly number[]
 }
 
 export interface Outcome {
@@ -27,6 +26,8 @@ export interface Outcome {
   readonly verdict: Verdict
   /** How many events there were. */
   readonly steps: number
+  /** How many faults were drawn. */
+  readonly drawn: number
 }
 
 const tickMs = 200
@@ -39,7 +40,7 @@ const lastNewsMs = 6_000
 
 /** Lives a world through, and answers all that was seen. The same seed gives the same world. */
 export async function live(options: WorldOptions): Promise<Outcome> {
-  const { seed, nodes: count, users, seconds } = options
+  const { seed, nodes: count, users, seconds, without = [] } = options
   const random = new Random(seed)
   const scheduler = new Scheduler(random.fork())
   const cluster = new Cluster(scheduler, random.fork())
@@ -47,7 +48,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const at = () => Math.round(scheduler.now * 10) / 10
   const stuck: string[] = []
   let isOver = false
-  const faults = createFaults({ cluster, count, random: random.fork(), timers, at })
+  const faults = createFaults({ cluster, count, random: random.fork(), timers, at, without })
   const people = invite({ scheduler, cluster, count, users, random: random.fork(), timers, at })
 
   async function course(): Promise<void> {
@@ -92,69 +93,24 @@ export async function live(options: WorldOptions): Promise<Outcome> {
       ...header,
       resumeWindowMs: times.resumeWindowMs,
       ...{ stuck, faults: faults.records, crashes: [], bugs: cluster.bugs },
+      apart: [...new Set(people.filter(({ isApart }) => isApart).map(({ person }) => person.userId))],
     },
-    traces: people.map(({ phone }) => phone.trace),
+    traces: tracesOf(people, false),
     ...rowsOf(cluster.database),
     histories: [],
     hooks: [],
   }
-  return { recording, verdict: check(recording), steps: scheduler.steps }
+  const { violations, counts } = check(recording)
+  const more: Violation[] = []
+  checkApart(tracesOf(people, true), recording, (kind, text, where = {}) =>
+    more.push({ kind, text, ...where } as Violation),
+  )
+  const verdict = { violations: [...violations, ...more], counts }
+  return { recording, verdict, steps: scheduler.steps, drawn: faults.drawn() }
 }
 
-interface Guests {
-  readonly scheduler: Scheduler
-  readonly cluster: Cluster
-  readonly count: number
-  readonly users: number
-  readonly random: Random
-  readonly timers: Timers
-  readonly at: () => number
-}
-
-interface Guest {
-  readonly phone: Phone
-  readonly person: Person
-}
-
-function invite({ scheduler, cluster, count, users, random, timers, at }: Guests): Guest[] {
-  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
-  return names.map((userId) => {
-    const [ways, wires, own] = [random.fork(), random.fork(), random.fork()]
-    const phone: Phone = new Phone({
-      userId,
-      random: random.fork(),
-      timers,
-      at,
-      dial(query, events) {
-        const node = ways.int(count)
-        return { node, line: connect(scheduler, wires, cluster.runs[node], claimsOf(userId), query, events) }
-      },
-      onPush: (frame) => person.onPush(frame),
-      onFresh: (frame) => person.onFresh(frame),
-    })
-    const others = names.filter((name) => name !== userId)
-    const uuids = random.fork()
-    const newUuid = () => uuidOf(uuids)
-    const person: Person = new Person(phone, { userId, others, random: own, timers, newUuid })
-    return { phone, person }
-  })
-}
-
-function claimsOf(userId: string): SessionClaims {
-  return {
-    participant: { product: 'shop', role, userId },
-    displayName: userId,
-    contextType: 'simulation',
-    contextId: '1',
-    allowedPeerRoles: [role],
-    allowedActions,
-    deviceId: `phone-of-${userId}`,
-    appVersion: null,
-    issuedAt: startedAt,
-    expiresAt: startedAt + 86_400_000,
-    tokenId: userId,
-    key: null,
-  }
+function tracesOf(people: readonly Guest[], isApart: boolean): Trace[] {
+  return people.flatMap((guest) => (guest.isApart === isApart ? (guest.trace ?? []) : []))
 }
 
 /** Nobody begins anything, all calls end, and everybody hears what there is to hear. Answers who or what does not end. */
@@ -171,22 +127,22 @@ async function finish(people: readonly Guest[], { database }: Cluster, timers: T
   }
   await each(
     'still has calls',
-    people.map(({ person }) => [person.userId, () => person.stop()]),
+    people.map(({ name, person }) => [name, () => person.stop()]),
   )
   await each('holds live calls', [['the database', none]])
   await timers.sleep(lastNewsMs)
   await each(
     'gets no answer',
-    people.map(({ phone }) => [phone.userId, () => phone.settle()]),
+    people.map(({ name, phone }) => [name, () => phone.settle()]),
   )
-  const lastVisit = async (phone: Phone) => {
+  const lastVisit = async (phone: Guest['phone']) => {
     phone.lose()
     await phone.online()
     await phone.settle()
   }
   await each(
     'does not come back',
-    people.map(({ phone }) => [phone.userId, () => lastVisit(phone)]),
+    people.map(({ name, phone }) => [name, () => lastVisit(phone)]),
   )
   return stuck
 }

@@ -102,6 +102,8 @@ const envelopeUnits = 300
 function limitReached(state: SeenState, ended: Stretch, known: Case): string | undefined {
   const { at, kind } = state
   if (kind === 'new' && at - goneAt(state, known) > known.header.resumeWindowMs) return 'after the resume window'
+  // It took the places of this one, and what was waiting there: no resume of this one is exact after that [PLACE2].
+  if (kind === 'new' && state.begunElsewhere) return 'another session of this phone began'
   const missed = missedBy(state, ended, known)
   const units = missed.reduce((sum, { frame }) => sum + lengthOf(frame) + envelopeUnits, 0)
   return missed.length > kept.events || units > kept.units ? 'more missed than a log keeps' : undefined

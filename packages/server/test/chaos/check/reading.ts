@@ -47,6 +47,8 @@ export interface SeenState extends SeenPush {
   readonly node: number
   /** The phone opened another socket shortly before, and heard nothing on it: a session that it does not know may be there. */
   readonly attempted: boolean
+  /** The same of a socket that asked for no session that was there: one of its own began there, and has its places. */
+  readonly begunElsewhere: boolean
 }
 
 /** One phone's trace, put into order. */
@@ -87,8 +89,8 @@ class Reader implements Reading {
   /** The socket that auth.ok came on. */
   private socket = -1
   private readonly opened = new Map<number, Extract<Entry, { kind: 'open' }>>()
-  /** When sockets were opened that nothing has come on. */
-  private readonly silent = new Map<number, number>()
+  /** When sockets were opened that nothing has come on, and whether there was no session yet. */
+  private readonly silent = new Map<number, { readonly at: number; readonly isFirst: boolean }>()
   private early: SeenPush[] = []
   private readonly byId = new Map<string, SeenRequest>()
 
@@ -99,7 +101,7 @@ class Reader implements Reading {
   take(entry: Entry, index: number): void {
     if (entry.kind === 'open') {
       this.opened.set(entry.socket, entry)
-      this.silent.set(entry.socket, entry.at)
+      this.silent.set(entry.socket, { at: entry.at, isFirst: this.session === undefined })
     }
     if (entry.kind === 'out') this.asked(entry.frame, entry.at)
     if (entry.kind === 'close' && entry.socket === this.socket) this.closed(entry.at)
@@ -157,10 +159,12 @@ class Reader implements Reading {
   }
 
   private state(kind: SeenState['kind'], seen: SeenPush, session: SeenSession): void {
-    const attempted = [...this.silent.values()].some((at) => seen.at - at < attemptMs)
+    const attempts = [...this.silent.values()].filter(({ at }) => seen.at - at < attemptMs)
+    const attempted = attempts.length > 0
+    const begunElsewhere = attempts.some(({ isFirst }) => isFirst)
     const { at: openedAt = 0, node = -1 } = this.opened.get(this.socket) ?? {}
     const ends = kind === 'recovered' ? undefined : this.stretches.at(-2)
-    this.states.push({ ...seen, kind, session, ends, openedAt, node, attempted })
+    this.states.push({ ...seen, kind, session, ends, openedAt, node, attempted, begunElsewhere })
   }
 
   private asked(frame: Frame, at: number): void {

@@ -13,21 +13,28 @@ interface Arrival {
   readonly stretch: Stretch
 }
 
+export interface RelaysSeen {
+  readonly readings: readonly Reading[]
+  readonly facts: Facts
+  readonly startedAt: number
+  readonly patience: Patience
+  /** People of whom nobody knows what they sent. */
+  readonly apart: ReadonlySet<string>
+  readonly report: Report
+}
+
 /** Relays arrive in the sender's order, and what was acknowledged arrives [EXT3, ORD2, REL1]. */
-export function checkRelays(
-  readings: readonly Reading[],
-  facts: Facts,
-  startedAt: number,
-  patience: Patience,
-  report: Report,
-): void {
+export function checkRelays({ readings, facts, startedAt, patience, apart, report }: RelaysSeen): void {
   const byUser = new Map(readings.map((reading) => [reading.user, reading]))
   const arrivals = arrivalsOf(readings)
   const sent = Map.groupBy(
     readings.flatMap(({ requests }) => requests).filter(({ frame }) => isRelay(frame)),
     ({ frame, session }) => `${frame.data?.call_uuid} ${session.user}`,
   )
-  for (const [name, came] of arrivals) checkArrivals(came, sent.get(name) ?? [], facts, startedAt, report)
+  for (const [name, came] of arrivals) {
+    const [, sender = ''] = name.split(' ')
+    if (!apart.has(sender)) checkArrivals(came, sent.get(name) ?? [], facts, startedAt, report)
+  }
   for (const [name, requests] of sent) {
     const [call = '', user = ''] = name.split(' ')
     const fact = facts.get(call)

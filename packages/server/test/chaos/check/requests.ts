@@ -26,13 +26,20 @@ function causesOf({ type }: EventRow): readonly string[] {
 }
 
 /** What was asked for and what PostgreSQL has: nothing more, and nothing less than was acknowledged [EXT3]. */
-export function checkRequests(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
+export function checkRequests(
+  readings: readonly Reading[],
+  facts: Facts,
+  startedAt: number,
+  apart: ReadonlySet<string>,
+  report: Report,
+): void {
   const asked = Map.groupBy(
     readings.flatMap(({ requests }) => requests),
     ({ frame }) => frame.data?.call_uuid,
   )
   for (const [call, fact] of facts) {
-    for (const event of fact.events) checkCause(event, fact, asked.get(call) ?? [], startedAt, report)
+    for (const event of fact.events)
+      if (!apart.has(event.by_user ?? '')) checkCause(event, fact, asked.get(call) ?? [], startedAt, report)
   }
   for (const requests of asked.values()) {
     for (const request of requests) checkAcknowledged(request, facts, startedAt, report)

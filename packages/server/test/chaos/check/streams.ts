@@ -3,8 +3,15 @@ import { markOf } from '../relay-text.ts'
 import type { Report } from './findings.ts'
 import type { Reading, SeenPush, SeenSession, Stretch } from './reading.ts'
 
-/** What one session receives: numbers without gaps, nothing twice, in order, and a reply to everything [EXT1, EXT2]. */
-export function checkStreams(readings: readonly Reading[], report: Report): void {
+/**
+ * What one session receives: numbers without gaps, nothing twice, in order, and a reply to everything [EXT1, EXT2].
+ * `ringsAtSeveral`: each phone at which a call rings may say so [EXT5].
+ */
+export function checkStreams(
+  readings: readonly Reading[],
+  report: Report,
+  ringsAtSeveral: (call: string) => boolean,
+): void {
   for (const reading of readings) {
     const { user } = reading
     for (const { frame, at } of reading.strange) {
@@ -12,7 +19,7 @@ export function checkStreams(readings: readonly Reading[], report: Report): void
     }
     for (const stretch of reading.stretches) checkNumbers(stretch, report)
     for (const session of reading.sessions) {
-      checkDoubles(session, report)
+      checkDoubles(session, report, ringsAtSeveral)
       checkVersions(session, report)
       checkReplies(session, report)
     }
@@ -48,12 +55,14 @@ function nameOf({ frame }: SeenPush): string | undefined {
   return data?.call_uuid === undefined ? undefined : `${event} ${data.call_uuid} ${version}`
 }
 
-function checkDoubles(session: SeenSession, report: Report): void {
+function checkDoubles(session: SeenSession, report: Report, ringsAtSeveral: (call: string) => boolean): void {
   const { user } = session
   const seen = new Set<string>()
   for (const push of session.stretches.flatMap(({ pushes }) => pushes)) {
     const name = nameOf(push)
     if (name === undefined) continue
+    const { event, data } = push.frame
+    if (event === 'call.alerting' && ringsAtSeveral(data?.call_uuid ?? '')) continue
     if (seen.has(name)) report('double', `${name} came twice`, { user, call: push.frame.data?.call_uuid, at: push.at })
     seen.add(name)
   }
@@ -77,7 +86,8 @@ function checkVersions(session: SeenSession, report: Report): void {
     if (call === undefined) continue
     const end = over.get(call)
     if (end !== undefined) report('order', `${event} after ${end}`, { user, call, at })
-    if (finals.includes(event)) over.set(call, event)
+    // One that was answered elsewhere goes on: who names it again may still hear how it ended [END4].
+    if (finals.includes(event) && data?.ended_at !== null) over.set(call, event)
     if (version === undefined) continue
     const last = versions.get(call) ?? 0
     if (version < last) report('order', `${event} of version ${version} after version ${last}`, { user, call, at })

@@ -1,0 +1,52 @@
+import { type Facts, factsOf, overStatuses } from '../chaos/check/facts.ts'
+import type { Report } from '../chaos/check/findings.ts'
+import { isThere } from '../chaos/check/patience.ts'
+import { outcomeOf, type Reading, read, type SeenRequest } from '../chaos/check/reading.ts'
+import { checkStreams } from '../chaos/check/streams.ts'
+import type { Recording, Trace } from '../chaos/recording.ts'
+
+/**
+ * What people with several phones saw on those that are extended: their streams are whole, one phone alone answers a call
+ * [PLACE3], and how a call ended is so. That each phone hears the end of what it was told of shows by who gets stuck.
+ */
+export function checkApart(traces: readonly Trace[], recording: Recording, report: Report): void {
+  const readings = traces.map(read)
+  const facts = factsOf(recording)
+  const apart = new Set(recording.header.apart)
+  checkStreams(readings, report, (call) => apart.has(facts.get(call)?.row.callee ?? ''))
+  const accepts = readings.flatMap((reading) =>
+    reading.requests
+      .filter(isAnswer)
+      .map((request) => ({ reading, request, call: request.frame.data?.call_uuid ?? '' })),
+  )
+  for (const [call, all] of Map.groupBy(accepts, ({ call, reading }) => `${call} ${reading.user}`))
+    checkAnswers(call.split(' ')[0] ?? '', all, report)
+  for (const reading of readings) checkEnds(reading, facts, report)
+}
+
+interface Answered {
+  readonly reading: Reading
+  readonly request: SeenRequest
+}
+
+const isAnswer = (request: SeenRequest) => request.frame.event === 'call.accept' && outcomeOf(request) === 'done'
+const repliedAt = ({ request }: Answered) => request.replies[0]?.at ?? 0
+
+/** Another phone may only take a place that is vacant [PLACE2]. */
+function checkAnswers(call: string, answers: readonly Answered[], report: Report): void {
+  const [first, ...later] = answers.toSorted((one, other) => repliedAt(one) - repliedAt(other))
+  for (const other of later) {
+    if (first === undefined || other.reading === first.reading) continue
+    if (!isThere(first.reading, repliedAt(first), repliedAt(other))) continue
+    report('effect', `two phones of ${other.reading.user} answered it`, { call, at: repliedAt(other) })
+  }
+}
+
+function checkEnds({ user, stretches }: Reading, facts: Facts, report: Report): void {
+  for (const { frame, at } of stretches.flatMap(({ pushes }) => pushes)) {
+    const { call_uuid: call = '', status = '' } = frame.data ?? {}
+    if (!frame.event.startsWith('call.') || !overStatuses.includes(status)) continue
+    const is = facts.get(call)?.row.status
+    if (is !== status) report('disagrees', `${frame.event} says ${status}; it is ${is}`, { user, call, at })
+  }
+}

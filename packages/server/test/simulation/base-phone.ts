@@ -1,0 +1,162 @@
+import type { Handset } from '../chaos/person.ts'
+import type { Line, LineEvents, PhoneOptions } from '../chaos/phone.ts'
+import { type Frame, type FrameData, isRelay } from '../chaos/recording.ts'
+import { inFull, inShort } from '../chaos/relay-text.ts'
+
+export interface BasePhoneOptions extends Omit<PhoneOptions, 'onFresh'> {
+  /** The time of the service, in ms since the epoch. */
+  readonly now: () => number
+}
+
+interface Request {
+  readonly id: string
+  readonly event: string
+  readonly data: FrameData
+  /** When it went out last; undefined: it waits for a socket. */
+  sentAt: number | undefined
+  readonly resolve: (reply: Frame) => void
+}
+
+const backoffMs = 400
+/** How long it waits for `auth.ok`, and for the answer to a probe, before it tries another node. */
+const patience = { helloMs: 2_500, probeMs: 5_000 } as const
+/** A ring of which nothing more is heard is over so long after its time. */
+const afterRingMs = 1_000
+/** Nobody knows it, and the answer says that everything before it has taken effect [ORD1, ENV3]. */
+const probe = 'test.probe'
+
+/**
+ * A base client that does what docs/base-clients.md says: it sends again what it cannot know to have arrived, learns by a probe
+ * that it has, and stops ringing by the clock where nobody tells it more.
+ */
+export class BasePhone implements Handset {
+  private readonly options: BasePhoneOptions
+  private line: Line | undefined
+  private openedAt = 0
+  private isReady = false
+  private asked = 0
+  private pending: Request[] = []
+  private readonly rings = new Map<string, () => void>()
+  private whenReady: (() => void)[] = []
+
+  constructor(options: BasePhoneOptions) {
+    this.options = options
+  }
+
+  connect(): void {
+    const { at, dial } = this.options
+    this.isReady = false
+    this.openedAt = at()
+    const events: LineEvents = {
+      onText: (text) => {
+        if (line === this.line) this.take(inShort(JSON.parse(text) as Frame))
+      },
+      onClosed: () => {
+        if (line === this.line) this.comeBack()
+      },
+    }
+    const { line } = dial('', events)
+    this.line = line
+  }
+
+  private comeBack(): void {
+    const { random, timers } = this.options
+    this.isReady = false
+    this.line = undefined
+    timers.after(random.int(backoffMs) + 1, () => {
+      if (this.line === undefined) this.connect()
+    })
+  }
+
+  tick(): void {
+    if (this.line === undefined) return
+    const now = this.options.at()
+    const askedAt = this.pending[0]?.sentAt ?? now
+    if (this.isReady ? now - askedAt > patience.probeMs : now - this.openedAt > patience.helloMs) this.lose()
+  }
+
+  lose(): void {
+    const lost = this.line
+    if (lost === undefined) return
+    this.comeBack()
+    lost.reset()
+  }
+
+  private take(frame: Frame): void {
+    if (frame.event === 'auth.ok') this.onHello()
+    else if (frame.request_id !== undefined) this.onReply(frame, frame.request_id)
+    else this.hear(frame)
+  }
+
+  private onHello(): void {
+    this.isReady = true
+    for (const request of this.pending) this.transmit(request)
+    for (const resolve of this.whenReady.splice(0)) resolve()
+  }
+
+  private onReply(frame: Frame, id: string): void {
+    const [name = '', isProbe] = id.split(' ')
+    const request = this.pending.find((each) => each.id === name)
+    if (request === undefined) return
+    this.pending = this.pending.filter((each) => each !== request)
+    // What was taken in silence was done.
+    const done = { event: request.event, data: { status: statusOf[request.event] ?? 'done' } }
+    if (request.event === 'call.accept' && isProbe !== undefined) this.stopRing(request.data.call_uuid)
+    request.resolve(isProbe === undefined ? frame : done)
+  }
+
+  private hear(frame: Frame): void {
+    const { call_uuid: callUuid = '', expires_at: expiresAt } = frame.data ?? {}
+    if (frame.event === 'call.ringing') this.ring(callUuid, Date.parse(String(expiresAt)))
+    else if (!isRelay(frame)) this.stopRing(callUuid)
+    this.options.onPush(frame)
+  }
+
+  private ring(callUuid: string, expiresAt: number): void {
+    const { timers, now } = this.options
+    this.stopRing(callUuid)
+    const ms = expiresAt - now() + afterRingMs
+    const data = { call_uuid: callUuid, ended_at: '' }
+    this.rings.set(
+      callUuid,
+      timers.after(ms, () => this.options.onPush({ event: 'call.missed', data })),
+    )
+  }
+
+  private stopRing(callUuid = ''): void {
+    this.rings.get(callUuid)?.()
+    this.rings.delete(callUuid)
+  }
+
+  /** Of a relay nobody says that it came. */
+  request(event: string, data: FrameData): Promise<Frame | undefined> {
+    const frame: Frame = { event, data }
+    if (isRelay(frame)) {
+      if (this.isReady) this.line?.send(JSON.stringify(inFull(frame)))
+      return Promise.resolve(undefined)
+    }
+    const { promise, resolve } = Promise.withResolvers<Frame>()
+    const request: Request = { id: String(++this.asked), event, data, sentAt: undefined, resolve }
+    this.pending.push(request)
+    if (this.isReady) this.transmit(request)
+    return promise
+  }
+
+  private transmit(request: Request): void {
+    const { id, event, data } = request
+    request.sentAt = this.options.at()
+    this.line?.send(JSON.stringify({ event, request_id: id, data }))
+    this.line?.send(JSON.stringify({ event: probe, request_id: `${id} probe` }))
+  }
+
+  async online(): Promise<void> {
+    if (!this.isReady) await new Promise<void>((resolve) => this.whenReady.push(resolve))
+  }
+
+  async settle(): Promise<void> {
+    await this.request(probe, {})
+  }
+}
+
+/** What a call is after a request of its own was done; `call.invited` says it itself. */
+const statusOf: Readonly<Record<string, string>> = { 'call.accept': 'accepted', 'call.connected': 'connected' }

@@ -1,0 +1,100 @@
+import { allowedActions } from '@ringwire/protocol/rest'
+import type { SessionClaims } from '../../src/auth/tokens.ts'
+import type { Timers } from '../../src/ports/clock.ts'
+import { Person, role } from '../chaos/person.ts'
+import { type LineEvents, Phone, type PhoneOptions } from '../chaos/phone.ts'
+import type { Trace } from '../chaos/recording.ts'
+import type { Random } from '../fuzz/random.ts'
+import { BasePhone } from './base-phone.ts'
+import { type Cluster, startedAt } from './cluster.ts'
+import { uuidOf } from './names.ts'
+import { connect } from './network.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** People take so many times longer for everything than those of chaos: a thousand worlds show more than a few busy ones. */
+const pace = 2
+/** So many have one extended phone; of the others each has one to three, of both kinds. */
+const fewestPlain = 2
+
+export interface GuestsOptions {
+  readonly scheduler: Scheduler
+  readonly cluster: Cluster
+  /** Of nodes. */
+  readonly count: number
+  readonly users: number
+  readonly random: Random
+  readonly timers: Timers
+  readonly at: () => number
+}
+
+/** One phone and who uses it: somebody with two phones is two who do not talk to each other. */
+export interface Guest {
+  readonly phone: Pick<Phone, 'connect' | 'tick' | 'lose' | 'online' | 'settle'>
+  readonly person: Person
+  /** Who it is, and with which phone. */
+  readonly name: string
+  /** Of an extended phone. */
+  readonly trace: Trace | undefined
+  /** With other phones, or with a base client. */
+  readonly isApart: boolean
+}
+
+export function invite(options: GuestsOptions): Guest[] {
+  const { users, random } = options
+  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  return names.flatMap((userId, i) => {
+    const others = names.filter((name) => name !== userId)
+    const own = random.fork()
+    const isApart = i >= fewestPlain && own.chance(0.5)
+    const kinds = isApart ? Array.from({ length: 1 + own.int(3) }, () => own.chance(0.5)) : [false]
+    return kinds.map((isBase, nth) =>
+      guestOf({ ...options, random: own.fork() }, { userId, others, isApart, isBase, nth }),
+    )
+  })
+}
+
+interface Who {
+  readonly userId: string
+  readonly others: readonly string[]
+  readonly isApart: boolean
+  readonly isBase: boolean
+  /** Which of the phones of this person. */
+  readonly nth: number
+}
+
+function guestOf({ scheduler, cluster, count, random, timers, at }: GuestsOptions, who: Who): Guest {
+  const { userId, others, isApart, isBase, nth } = who
+  const name = `${userId}, phone ${nth}`
+  const [ways, wires, uuids] = [random.fork(), random.fork(), random.fork()]
+  const claims = claimsOf(userId, name)
+  const options: Omit<PhoneOptions, 'onFresh'> = {
+    ...{ userId, timers, at, random: random.fork() },
+    dial(query: string, events: LineEvents) {
+      const node = ways.int(count)
+      return { node, line: connect(scheduler, wires, cluster.runs[node], claims, query, events) }
+    },
+    onPush: (frame) => person.onPush(frame),
+  }
+  const extended = isBase ? undefined : new Phone({ ...options, onFresh: (frame) => person.onFresh(frame) })
+  const phone = extended ?? new BasePhone({ ...options, now: () => cluster.database.now })
+  const newUuid = () => uuidOf(uuids)
+  const person: Person = new Person(phone, { userId, others, random: random.fork(), timers, newUuid, pace })
+  return { phone, person, name, trace: extended?.trace, isApart }
+}
+
+function claimsOf(userId: string, deviceId: string): SessionClaims {
+  return {
+    participant: { product: 'shop', role, userId },
+    displayName: userId,
+    contextType: 'simulation',
+    contextId: '1',
+    allowedPeerRoles: [role],
+    allowedActions,
+    deviceId,
+    appVersion: null,
+    issuedAt: startedAt,
+    expiresAt: startedAt + 86_400_000,
+    tokenId: deviceId,
+    key: null,
+  }
+}
