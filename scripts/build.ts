@@ -7,7 +7,7 @@ const outfile = resolve(process.env.INIT_CWD ?? root, process.argv[2] ?? `${root
 const service = 'packages/server'
 
 /** Files that the service reads while it runs: they are found in it under the same names (package-root.ts). */
-const assets = [`${service}/sql/*/*.sql`, `${service}/src/adapters/redis/lua/*.lua`].flatMap((pattern) =>
+const assets = [`${service}/sql/*/*.sql`, `${service}/src/stores/redis/lua/*.lua`].flatMap((pattern) =>
   [...new Bun.Glob(pattern).scanSync({ cwd: root })].sort(),
 )
 
@@ -20,7 +20,7 @@ for (const name of Object.keys(pageFiles) as PageFile[]) {
 const { success, logs } = await Bun.build({
   root,
   // The first is what runs; the second is started as a thread.
-  entrypoints: [`${service}/src/main.ts`, `${service}/src/adapters/sqlite/write-worker.ts`, ...assets].map((file) =>
+  entrypoints: [`${service}/src/main.ts`, `${service}/src/stores/sqlite/write-worker.ts`, ...assets].map((file) =>
     resolve(root, file),
   ),
   loader: { '.sql': 'file', '.lua': 'file', '.page': 'file' },

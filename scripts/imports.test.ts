@@ -99,7 +99,7 @@ const rules: Record<string, Case[]> = {
     passes(server('session/a.ts'), './log.ts'),
     passes(server('session/b.ts'), '../ports/push.ts'),
     passes(server('session/c.ts'), '../call/call.ts'),
-    ...['node:crypto', 'ioredis', '../services/calls.ts', '../adapters/memory/told.ts', '../time/clock.ts'].map(
+    ...['node:crypto', 'ioredis', '../services/calls.ts', '../stores/memory/told.ts', '../time/clock.ts'].map(
       (from, i) => breaks(server(`session/x${i}.ts`), from),
     ),
   ],
@@ -108,14 +108,14 @@ const rules: Record<string, Case[]> = {
     passes(server('cluster/b.ts'), '../ports/post.ts'),
     passes(server('cluster/c.ts'), '../session/table.ts'),
     passes(server('cluster/d.ts'), '../call/read.ts'),
-    ...['ioredis', '../adapters/redis/keys.ts', '../services/calls.ts', '../signaling/outlet.ts', '../backend.ts'].map(
+    ...['ioredis', '../stores/redis/keys.ts', '../services/calls.ts', '../signaling/outlet.ts', '../backend.ts'].map(
       (from, i) => breaks(server(`cluster/x${i}.ts`), from),
     ),
   ],
-  'services never import their callers, adapters or the command line': [
+  'services never import their callers, stores or the command line': [
     breaks(server('stray.ts'), './signaling/gateway.ts'),
     ...services.flatMap((file, i) =>
-      ['signaling/gateway.ts', 'http/app.ts', 'adapters/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
+      ['signaling/gateway.ts', 'http/app.ts', 'stores/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
         (from, j) => breaks(file.replace('.ts', `${i}${j}.ts`), `../${from}`),
       ),
     ),
@@ -124,37 +124,37 @@ const rules: Record<string, Case[]> = {
     passes(server('services/deadlines.ts'), 'node:crypto'),
     passes(server('auth/keys.ts'), '../ports/product-store.ts'),
   ],
-  'signaling/ imports neither http/ nor adapters/ nor what starts it': [
+  'signaling/ imports neither http/ nor stores/ nor what starts it': [
     passes(server('signaling/a.ts'), '../services/calls.ts'),
     passes(server('signaling/b.ts'), './connection.ts'),
-    ...['../http/app.ts', '../adapters/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
-      (from, i) => breaks(server(`signaling/x${i}.ts`), from),
+    ...['../http/app.ts', '../stores/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map((from, i) =>
+      breaks(server(`signaling/x${i}.ts`), from),
     ),
     breaks(server('signaling/y.ts'), 'bun:sqlite'),
   ],
-  'http/ imports neither signaling/ nor adapters/ nor what starts it': [
+  'http/ imports neither signaling/ nor stores/ nor what starts it': [
     passes(server('http/a.ts'), '../services/history.ts'),
-    ...['../signaling/gateway.ts', '../adapters/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
+    ...['../signaling/gateway.ts', '../stores/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
       (from, i) => breaks(server(`http/x${i}.ts`), from),
     ),
     breaks(server('http/y.ts'), 'bun:sqlite'),
   ],
-  'cli/ reaches adapters through server.ts alone': [
+  'cli/ reaches stores through server.ts alone': [
     passes(server('cli/a.ts'), '../server.ts'),
     passes(server('cli/b.ts'), 'commander'),
-    ...['../adapters/sqlite/products.ts', '../signaling/gateway.ts', '../http/app.ts', 'bun:sqlite'].map((from, i) =>
+    ...['../stores/sqlite/products.ts', '../signaling/gateway.ts', '../http/app.ts', 'bun:sqlite'].map((from, i) =>
       breaks(server(`cli/x${i}.ts`), from),
     ),
   ],
   'an adapter imports ports, call, its own folder and its driver': [
-    passes(server('adapters/sqlite/a.ts'), 'bun:sqlite'),
-    passes(server('adapters/sqlite/b.ts'), './rows.ts'),
-    passes(server('adapters/sqlite/c.ts'), '../../ports/push.ts'),
-    passes(server('adapters/memory/e.ts'), '../../call/call.ts'),
-    passes(server('adapters/sqlite/f.ts'), '../sql/rows.ts'),
-    passes(server('adapters/postgres/g.ts'), '../sql/rows.ts'),
-    passes(server('adapters/postgres/h.ts'), 'bun'),
-    passes(server('adapters/sql/i.ts'), '../../call/call.ts'),
+    passes(server('stores/sqlite/a.ts'), 'bun:sqlite'),
+    passes(server('stores/sqlite/b.ts'), './rows.ts'),
+    passes(server('stores/sqlite/c.ts'), '../../ports/push.ts'),
+    passes(server('stores/memory/e.ts'), '../../call/call.ts'),
+    passes(server('stores/sqlite/f.ts'), '../sql/rows.ts'),
+    passes(server('stores/postgres/g.ts'), '../sql/rows.ts'),
+    passes(server('stores/postgres/h.ts'), 'bun'),
+    passes(server('stores/sql/i.ts'), '../../call/call.ts'),
     ...[
       ['sqlite', '../memory/calls.ts'],
       ['sqlite', './../memory/calls.ts'],
@@ -170,12 +170,20 @@ const rules: Record<string, Case[]> = {
       ['sqlite', '../../services/calls.ts'],
       ['sqlite', '../../signaling/gateway.ts'],
       ['sqlite', 'hono'],
-    ].map(([adapter, from], i) => breaks(server(`adapters/${adapter}/x${i}.ts`), from ?? '')),
+    ].map(([adapter, from], i) => breaks(server(`stores/${adapter}/x${i}.ts`), from ?? '')),
   ],
-  'adapters are named only in backend.ts': [
-    passes(server('backend.ts'), './adapters/sqlite/calls.ts'),
-    breaks(server('server.ts'), './adapters/sqlite/calls.ts'),
-    breaks(server('main.ts'), './adapters/sqlite/calls.ts'),
+  'what is between two stores imports ports and these stores': [
+    passes(server('stores/a.ts'), './sqlite/content.ts'),
+    passes(server('stores/b.ts'), '../ports/migration.ts'),
+    ...['../call/call.ts', '../services/calls.ts', '../backend.ts', 'bun:sqlite', 'bun'].map((from, i) =>
+      breaks(server(`stores/x${i}.ts`), from),
+    ),
+  ],
+  'stores are named only in backend.ts': [
+    passes(server('backend.ts'), './stores/sqlite/calls.ts'),
+    breaks(server('server.ts'), './stores/sqlite/calls.ts'),
+    breaks(server('main.ts'), './stores/sqlite/calls.ts'),
+    breaks(server('services/migration.ts'), '../stores/migration.ts'),
   ],
   'hono is known only in http/': [
     passes(server('http/hono.ts'), 'hono'),
@@ -191,7 +199,7 @@ const rules: Record<string, Case[]> = {
       code: `${types('ServerWebSocket', 'bun')}export type Other = Bun.ServerWebSocket<undefined>\n`,
       broken: undefined,
     },
-    ...['ws.ts', 'http/ws.ts', 'cli/ws.ts', 'adapters/redis/ws.ts', 'observability/ws.ts'].flatMap((file, i) => [
+    ...['ws.ts', 'http/ws.ts', 'cli/ws.ts', 'stores/redis/ws.ts', 'observability/ws.ts'].flatMap((file, i) => [
       { file: server(file), code: types('ServerWebSocket', 'bun'), broken: importRule },
       {
         file: server(file.replace('.ts', `${i}.ts`)),
@@ -252,7 +260,7 @@ const rules: Record<string, Case[]> = {
   ],
   'a unit test and its fixtures import nothing from a test folder': [
     passes(server('folder.test.ts'), '@ringwire/testkit/patience'),
-    passes(server('adapters/sqlite/folder.fixture.ts'), '../../services/calls.ts'),
+    passes(server('stores/sqlite/folder.fixture.ts'), '../../services/calls.ts'),
     breaks(server('folder-a.test.ts'), '../test/support/redis.ts'),
     breaks(server('call/folder.test.ts'), '../../test/model/machine.ts'),
     breaks(server('call/folder.fixture.ts'), '../../test/model/machine.ts'),

@@ -1,8 +1,8 @@
 // How long requests take in a store with a million calls, and how long everybody else waits meanwhile.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openPostgres } from '../../server/src/adapters/postgres/open.ts'
-import { openSqlite } from '../../server/src/adapters/sqlite/open.ts'
+import { openPostgres } from '../../server/src/stores/postgres/open.ts'
+import { openSqlite } from '../../server/src/stores/sqlite/open.ts'
 import {
   busy,
   days,

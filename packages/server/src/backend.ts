@@ -1,12 +1,3 @@
-import { createMemoryCounters } from './adapters/memory/limits.ts'
-import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { createMemoryWakes } from './adapters/memory/wakes.ts'
-import { checkPostgres } from './adapters/postgres/check.ts'
-import { openPostgresHeartbeats } from './adapters/postgres/heartbeats.ts'
-import { openPostgres } from './adapters/postgres/open.ts'
-import { type BackedUp, backUpSqlite } from './adapters/sqlite/backup.ts'
-import { checkSqlite } from './adapters/sqlite/check.ts'
-import { openSqlite } from './adapters/sqlite/open.ts'
 import { demoKeyFile } from './auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
@@ -33,8 +24,17 @@ import type { TimelineStore } from './ports/timeline.ts'
 import type { Wakes } from './ports/wakes.ts'
 import type { WebhookStore } from './ports/webhooks.ts'
 import type { LocalCounters } from './services/limits.ts'
-import { createLocalUptime } from './services/uptime.ts'
 import { newEpoch } from './session/session-id.ts'
+import { createMemoryCounters } from './stores/memory/limits.ts'
+import { createMemorySessions } from './stores/memory/sessions.ts'
+import { createLocalUptime } from './stores/memory/uptime.ts'
+import { createMemoryWakes } from './stores/memory/wakes.ts'
+import { checkPostgres } from './stores/postgres/check.ts'
+import { openPostgresHeartbeats } from './stores/postgres/heartbeats.ts'
+import { openPostgres } from './stores/postgres/open.ts'
+import { type BackedUp, backUpSqlite } from './stores/sqlite/backup.ts'
+import { checkSqlite } from './stores/sqlite/check.ts'
+import { openSqlite } from './stores/sqlite/open.ts'
 import { createSystemClock } from './time/clock.ts'
 import { createSystemTimers } from './time/timers.ts'
 
@@ -131,7 +131,7 @@ export async function checkStores(config: Config): Promise<readonly NamedCheck[]
   const { deployment, ...postgres } = await checkPostgres(databaseUrl, checkMs)
   const checked: NamedCheck[] = [{ store: 'PostgreSQL', ...postgres }]
   if (redisUrl !== null) {
-    const { checkRedis } = await import('./adapters/redis/check.ts')
+    const { checkRedis } = await import('./stores/redis/check.ts')
     checked.push({ store: 'Redis', ...(await checkRedis(redisUrl, { prefix, deployment, ms: checkMs })) })
   }
   return checked
@@ -222,7 +222,7 @@ export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
   const { config, logger, onDeath, sockets, onCall, onTold } = options
   // One process has no Redis, and starts sooner without its client.
-  const { createRedisBackend } = await import('./adapters/redis/open.ts')
+  const { createRedisBackend } = await import('./stores/redis/open.ts')
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresHeartbeats(databaseUrl, config.nodeId)
   const timers = createSystemTimers()

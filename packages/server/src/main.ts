@@ -23,7 +23,7 @@ import { createMetrics, nobody } from './observability/metrics.ts'
 import { processFamilies } from './observability/process-metrics.ts'
 import { nodeOfWorker } from './ports/node-name.ts'
 import { createServer } from './server.ts'
-import { migrateToPostgres } from './services/migration.ts'
+import { migrateToPostgres } from './stores/migration.ts'
 
 const out = (text: string) => void process.stdout.write(text)
 const err = (text: string) => void process.stderr.write(text)

@@ -9,7 +9,7 @@ import type { ProductStore } from '../ports/product-store.ts'
 import type { CheckedStore } from '../ports/store-check.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
-import type { Migrated, MigrationOptions } from '../services/migration.ts'
+import type { Migrated, MigrationOptions } from '../stores/migration.ts'
 
 /** The stores of a data directory. */
 export interface OpenStore {

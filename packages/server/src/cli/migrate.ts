@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets, writeJwtSecrets } from '../auth/jwt-secrets.ts'
 import type { Config } from '../config/config.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { type Migrated, MigrationRefusal } from '../services/migration.ts'
+import { type Migrated, MigrationRefusal } from '../stores/migration.ts'
 import {
   CommandFailure,
   exitCodes,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { openSqlite } from '../adapters/sqlite/open.ts'
 import { createProductAuth } from '../auth/product-auth.ts'
+import { openSqlite } from '../stores/sqlite/open.ts'
 import { dataDir, json, run, useDataDirs } from './program.fixture.ts'
 
 useDataDirs()

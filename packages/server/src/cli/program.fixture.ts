@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqlite } from '../adapters/sqlite/open.ts'
 import { checkStores } from '../backend.ts'
 import type { Config } from '../config/config.ts'
-import { migrateToPostgres } from '../services/migration.ts'
+import { migrateToPostgres } from '../stores/migration.ts'
+import { openSqlite } from '../stores/sqlite/open.ts'
 import { runCommandLine } from './program.ts'
 
 /** Of the test that is running. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openSqlite } from '../adapters/sqlite/open.ts'
+import { openSqlite } from '../stores/sqlite/open.ts'
 import { dataDir, json, openToAll, run, useDataDirs } from './program.fixture.ts'
 
 useDataDirs()

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openSqlite } from '../adapters/sqlite/open.ts'
 import { keyTag } from '../auth/key-tag.ts'
 import { createTokens } from '../auth/tokens.ts'
 import { actorOf, callLife } from '../call/decide.fixture.ts'
 import { decideInvite } from '../call/invite.ts'
 import type { Config } from '../config/config.ts'
+import { openSqlite } from '../stores/sqlite/open.ts'
 import { dataDir, json, run, useDataDirs } from './program.fixture.ts'
 import { requireSecrets } from './signing.ts'
 

@@ -1,5 +1,4 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from '../call/call.ts'
 import { acceptedData, type Notice, overData, ringingData, type Step } from '../call/effects.ts'
 import { accepted, created, ended, participant, ringing } from '../ports/call-store.fixture.ts'
@@ -8,6 +7,7 @@ import type { Push } from '../ports/push.ts'
 import { openSink } from '../ports/sessions.fixture.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { createDelivery } from './delivery.ts'
 
 /** Right after the calls of these tests have ended. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createMemoryCounters } from '../adapters/memory/limits.ts'
+import { createMemoryCounters } from '../stores/memory/limits.ts'
 import { addressKey, createLocalLimits } from './limits.ts'
 
 test('[TOK5] IPv6 counts by /64, IPv4 alone, mapped or not', () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, spyOn, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../adapters/sqlite/open.fixture.ts'
 import type { Participant } from '../call/call.ts'
 import type { OnlineStore } from '../ports/online.ts'
+import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
 import { createOnline, type Online } from './online.ts'
 
 const ann: Participant = { product: 'shop', role: 'agent', userId: 'ann' }

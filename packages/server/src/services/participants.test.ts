@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { noneErased } from '../ports/erasures.ts'
 import { openSink } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newSessionId } from '../session/session-id.ts'
+import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { createParticipants } from './participants.ts'
 
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }

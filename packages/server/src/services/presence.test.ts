@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
-import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import type { Participant } from '../call/call.ts'
 import { openSink } from '../ports/sessions.fixture.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { createPresence } from './presence.ts'
 
 beforeEach(() => void jest.useFakeTimers())

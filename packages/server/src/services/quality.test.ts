@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../adapters/sqlite/open.fixture.ts'
 import { participantOf } from '../call/call.ts'
 import { accepted, created, ringing } from '../ports/call-store.fixture.ts'
+import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
 import { createQuality } from './quality.ts'
 import { createRecorder } from './timeline.ts'
 

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqlite, type SqliteStores } from '../adapters/sqlite/open.ts'
 import { revocationKeptMs } from '../ports/product-store.ts'
 import { participantHash } from '../session/session-id.ts'
+import { openSqlite, type SqliteStores } from '../stores/sqlite/open.ts'
 import { createRevoked } from './revoked.ts'
 
 let dataDir: string

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../adapters/sqlite/open.fixture.ts'
 import { callKey } from '../call/call.ts'
 import { created, ringing } from '../ports/call-store.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
+import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
 import { createRecorder, type Entry, mostWaiting, type Recorder } from './timeline.ts'
 
 let harness: SqliteHarness

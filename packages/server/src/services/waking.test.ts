@@ -1,6 +1,5 @@
 import { heapStats } from 'bun:jsc'
 import { afterEach, expect, jest, test } from 'bun:test'
-import { createMemoryWakes } from '../adapters/memory/wakes.ts'
 import { type Call, callKey, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { accepted, created, ended, event, ringing } from '../ports/call-store.fixture.ts'
@@ -8,6 +7,7 @@ import type { Device, PushAddress } from '../ports/devices.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Sender } from '../push/sender.ts'
 import type { PushMessage } from '../push/service.ts'
+import { createMemoryWakes } from '../stores/memory/wakes.ts'
 import { createWaking, type WakingOptions } from './waking.ts'
 
 afterEach(() => void jest.useRealTimers())

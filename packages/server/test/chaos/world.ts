@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
-import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
+import { databaseFile } from '../../src/stores/sqlite/data-dir.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'

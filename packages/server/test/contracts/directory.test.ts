@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
-import { createRedisDirectory } from '../../src/adapters/redis/directory.ts'
-import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { newSessionId } from '../../src/session/session-id.ts'
+import { createStore, type Store } from '../../src/stores/redis/connection.ts'
+import { createRedisDirectory } from '../../src/stores/redis/directory.ts'
+import { rowKey } from '../../src/stores/redis/keys.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 
 let server: RedisServer

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
-import '../../src/adapters/sqlite/write-worker.ts'
-import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
+import '../../src/stores/sqlite/write-worker.ts'
+import type { ToWriter } from '../../src/stores/sqlite/write-worker.ts'
 
 /*
  * The real writer thread with a fault, chosen by the environment variable FAULT:

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import type { Counters } from '../../src/ports/counters.ts'
+import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { createRedisCounters } from '../../src/stores/redis/limits.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
 import { type CountersHarness, registerLimitsContract } from './limits.ts'
 

@@ -1,4 +1,4 @@
-import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
+import { createMemorySessions } from '../../src/stores/memory/sessions.ts'
 import { registerSessionsContract } from './sessions.ts'
 
 registerSessionsContract('memory', async (windows) => ({

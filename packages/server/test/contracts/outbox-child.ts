@@ -3,10 +3,10 @@
  * `told`, with its call_uuid and version, once that is so.
  */
 import { writeSync } from 'node:fs'
-import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { accepted, created, ringing } from '../../src/ports/call-store.fixture.ts'
+import { openPostgres } from '../../src/stores/postgres/open.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 
 const [kind, target = ''] = process.argv.slice(2)
 const callsAtOnce = 20

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { until } from '@ringwire/testkit/patience'
 import { type Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SQL } from 'bun'
-import { Connections } from '../../src/adapters/postgres/connections.ts'
+import { Connections } from '../../src/stores/postgres/connections.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 
 /*

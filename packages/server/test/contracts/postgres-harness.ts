@@ -1,8 +1,8 @@
 import { SQL } from 'bun'
-import { commitSql, encodeBatch, writeOf } from '../../src/adapters/postgres/batch.ts'
-import { openPostgres, type PostgresOptions, type PostgresStores } from '../../src/adapters/postgres/open.ts'
 import type { Step } from '../../src/call/effects.ts'
 import type { CallStoreHarness } from '../../src/ports/call-store.fixture.ts'
+import { commitSql, encodeBatch, writeOf } from '../../src/stores/postgres/batch.ts'
+import { openPostgres, type PostgresOptions, type PostgresStores } from '../../src/stores/postgres/open.ts'
 import type { Databases } from '../support/postgres.ts'
 
 export interface PostgresHarness extends CallStoreHarness {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
-import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.ts'
-import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { migrate, migrationFiles } from '../../src/stores/postgres/migrations.ts'
+import { openPostgres } from '../../src/stores/postgres/open.ts'
+import { type Migration, readMigrations } from '../../src/stores/sql/migration-files.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 
 const first: Migration = { number: 1, name: '0001_a.sql', sql: 'CREATE TABLE a (x integer); INSERT INTO a VALUES (1);' }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import type { Participant } from '../../src/call/call.ts'
+import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { executedOn, explaining, explainSql, uncalledOf, writtenIn } from '../support/executed-plans.ts'
 import { few, fillPostgres } from '../support/million.ts'
 import { Postgres } from '../support/postgres.ts'
@@ -80,7 +80,7 @@ test('each statement finds its rows through an index, and reads few of them, bes
   }
   const executed = await executedOn(server, begin)
   // Commands may read a whole table. So may a start that finds no tables yet.
-  const written = writtenIn(new URL('../../src/adapters/postgres', import.meta.url).pathname, [
+  const written = writtenIn(new URL('../../src/stores/postgres', import.meta.url).pathname, [
     ...['check.ts', 'content.ts', 'migrations.ts'],
   ])
   expect(written.length).toBeGreaterThan(60)

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
-import { beginningSql, edgeSql, listSql, seenSql } from '../../src/adapters/postgres/call-lists.ts'
+import { callLife } from '../../src/call/decide.fixture.ts'
+import { created, liveIn, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
+import { beginningSql, edgeSql, listSql, seenSql } from '../../src/stores/postgres/call-lists.ts'
 import {
   dueRingsSql,
   historySql,
@@ -13,7 +15,7 @@ import {
   overPageSql,
   situationSql,
   stepsAfterSql,
-} from '../../src/adapters/postgres/call-reads.ts'
+} from '../../src/stores/postgres/call-reads.ts'
 import {
   blankCallsSql,
   blankDeliveriesSql,
@@ -22,11 +24,11 @@ import {
   eventsSql,
   deliveriesSql as keptHooksSql,
   lockCallsSql,
-} from '../../src/adapters/postgres/erasure.ts'
-import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/adapters/postgres/online.ts'
-import { plannerSettings } from '../../src/adapters/postgres/open.ts'
-import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
-import { policiesSql } from '../../src/adapters/postgres/policies.ts'
+} from '../../src/stores/postgres/erasure.ts'
+import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/stores/postgres/online.ts'
+import { plannerSettings } from '../../src/stores/postgres/open.ts'
+import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/stores/postgres/outbox.ts'
+import { policiesSql } from '../../src/stores/postgres/policies.ts'
 import {
   addSql,
   callsOfSql,
@@ -35,7 +37,7 @@ import {
   forgetSideSql,
   pruneRefusedSql,
   refusedSql,
-} from '../../src/adapters/postgres/timeline.ts'
+} from '../../src/stores/postgres/timeline.ts'
 import {
   claimSql as claimHooksSql,
   deliveriesSql,
@@ -44,9 +46,7 @@ import {
   pruneSql as pruneHooksSql,
   putOffSql,
   settleSql,
-} from '../../src/adapters/postgres/webhooks.ts'
-import { callLife } from '../../src/call/decide.fixture.ts'
-import { created, liveIn, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
+} from '../../src/stores/postgres/webhooks.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 

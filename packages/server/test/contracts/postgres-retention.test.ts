@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
-import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import type { LiveCall, OverCall } from '../../src/call/call.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
 import { created, ended, ringing } from '../../src/ports/call-store.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { refusedKeptMs } from '../../src/ports/timeline.ts'
+import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openHarness } from './postgres-harness.ts'
 

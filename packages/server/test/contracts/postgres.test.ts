@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { dumpOf } from '../support/dump.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { registerCallListsContract } from './call-lists.ts'

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
-import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import type { Cluster } from '../../src/cluster/sessions.ts'
 import type { Sessions, Sink } from '../../src/ports/sessions.ts'
+import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import type { RedisDatabases } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'
 import type { OpenSessions, SessionsHarness } from './session-parts.ts'

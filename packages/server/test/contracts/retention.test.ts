@@ -1,11 +1,11 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SQL } from 'bun'
-import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
 import { type Backend, openBackend } from '../../src/backend.ts'
 import { type Environment, loadConfig } from '../../src/config/config.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 
 /** What the service opens, with RINGWIRE_RETENTION_DAYS. */

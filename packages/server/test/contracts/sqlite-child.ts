@@ -3,8 +3,8 @@
  * also drives many calls and says what was acknowledged, one `call_uuid version` per line; `open DIR` opens and ends.
  */
 import { writeSync } from 'node:fs'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { accepted, created, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 
 const [mode, dataDir = ''] = process.argv.slice(2)
 const callsAtOnce = 100

@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../../src/adapters/sqlite/open.fixture.ts'
 import { participant } from '../../src/ports/call-store.fixture.ts'
 import { newDeliveryId } from '../../src/ports/webhooks.ts'
+import { openHarness, type SqliteHarness } from '../../src/stores/sqlite/open.fixture.ts'
 import { attempted, endpoint } from './webhooks.ts'
 
 /*

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
-import { openConnection } from '../../src/adapters/sqlite/connection.ts'
-import { migrate, migrationFiles } from '../../src/adapters/sqlite/migrations.ts'
-import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { type Migration, readMigrations } from '../../src/stores/sql/migration-files.ts'
+import { openConnection } from '../../src/stores/sqlite/connection.ts'
+import { migrate, migrationFiles } from '../../src/stores/sqlite/migrations.ts'
+import { temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 
 let dir: ReturnType<typeof temporaryDataDir>
 beforeEach(() => {

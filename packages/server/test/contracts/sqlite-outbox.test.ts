@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { leftIn, openHarness } from '../../src/adapters/sqlite/open.fixture.ts'
+import { leftIn, openHarness } from '../../src/stores/sqlite/open.fixture.ts'
 import { registerOutboxContract } from './outbox.ts'
 
 /** The numbers from 1 to a parameter. */

@@ -1,17 +1,17 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { beginningSql, edgeSql, listSql, seenSql } from '../../src/adapters/sqlite/call-lists.ts'
-import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
-import { openConnection } from '../../src/adapters/sqlite/connection.ts'
+import { beginningSql, edgeSql, listSql, seenSql } from '../../src/stores/sqlite/call-lists.ts'
+import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/stores/sqlite/call-reads.ts'
+import { openConnection } from '../../src/stores/sqlite/connection.ts'
 import {
   callsSql,
   entriesSql as erasedEntriesSql,
   deliveriesSql as keptHooksSql,
-} from '../../src/adapters/sqlite/erasure.ts'
-import { migrate } from '../../src/adapters/sqlite/migrations.ts'
-import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
-import { leftOfSql, leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
-import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
+} from '../../src/stores/sqlite/erasure.ts'
+import { migrate } from '../../src/stores/sqlite/migrations.ts'
+import { temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
+import { leftOfSql, leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/stores/sqlite/outbox.ts'
+import { oldestSql } from '../../src/stores/sqlite/retention.ts'
 import {
   askedSql,
   callsOfSql,
@@ -23,7 +23,7 @@ import {
   refusalsSql,
   refusedSql,
   replaceSql,
-} from '../../src/adapters/sqlite/timeline.ts'
+} from '../../src/stores/sqlite/timeline.ts'
 import {
   dropSql as dropHooksSql,
   followSql,
@@ -31,8 +31,8 @@ import {
   pruneLeftSql,
   pruneSql,
   putOffSql,
-} from '../../src/adapters/sqlite/webhook-writes.ts'
-import { changedSql, claimSql, deliveriesSql, dueSql } from '../../src/adapters/sqlite/webhooks.ts'
+} from '../../src/stores/sqlite/webhook-writes.ts'
+import { changedSql, claimSql, deliveriesSql, dueSql } from '../../src/stores/sqlite/webhooks.ts'
 
 /** What SQLite says it will do for each read. */
 describe('every read finds its rows through an index', () => {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { openConnection } from '../../src/adapters/sqlite/connection.ts'
-import { temporaryDataDir, versionsOf } from '../../src/adapters/sqlite/open.fixture.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { created, liveIn, ringing } from '../../src/ports/call-store.fixture.ts'
+import { openConnection } from '../../src/stores/sqlite/connection.ts'
+import { temporaryDataDir, versionsOf } from '../../src/stores/sqlite/open.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 
 const synchronous = 'FULL'
 const child = new URL('./sqlite-child.ts', import.meta.url).pathname

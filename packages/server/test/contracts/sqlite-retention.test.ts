@@ -1,11 +1,11 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../../src/adapters/sqlite/open.fixture.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import type { LiveCall } from '../../src/call/call.ts'
 import { created, ended, liveIn, ringing } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { openHarness, type SqliteHarness } from '../../src/stores/sqlite/open.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 
 const dayMs = 86_400_000
 const now = 100 * dayMs

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { openConnection } from '../../src/adapters/sqlite/connection.ts'
-import { temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { openConnection } from '../../src/stores/sqlite/connection.ts'
+import { temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 import { writtenIn } from '../support/executed-plans.ts'
 import { few } from '../support/million.ts'
 import { recordedStatements, recordStatements } from '../support/prepared-statements.ts'
@@ -64,7 +64,7 @@ test('each statement finds its rows through an index', () => {
     })
   db.close()
   expect(scans).toEqual([])
-  const written = writtenIn(new URL('../../src/adapters/sqlite', import.meta.url).pathname, [
+  const written = writtenIn(new URL('../../src/stores/sqlite', import.meta.url).pathname, [
     ...['backup.ts', 'check.ts', 'content.ts', 'migrations.ts'],
   ])
   const unseen = written.filter((one) => !prepared.some(one.matches))

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openConnection } from '../../src/adapters/sqlite/connection.ts'
-import { openHarness, type SqliteHarness } from '../../src/adapters/sqlite/open.fixture.ts'
-import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
 import { created, participant, ringing } from '../../src/ports/call-store.fixture.ts'
+import { openConnection } from '../../src/stores/sqlite/connection.ts'
+import { openHarness, type SqliteHarness } from '../../src/stores/sqlite/open.fixture.ts'
+import type { ToWriter } from '../../src/stores/sqlite/write-worker.ts'
 
 let harness: SqliteHarness
 const posted: ToWriter[] = []

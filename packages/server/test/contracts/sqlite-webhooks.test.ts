@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openHarness, type SqliteHarness } from '../../src/adapters/sqlite/open.fixture.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { created, participant, ringing } from '../../src/ports/call-store.fixture.ts'
 import { newDeliveryId } from '../../src/ports/webhooks.ts'
+import { openHarness, type SqliteHarness } from '../../src/stores/sqlite/open.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 import { attempted, endpoint, registerWebhooksContract } from './webhooks.ts'
 
 registerWebhooksContract('SQLite', async () => {

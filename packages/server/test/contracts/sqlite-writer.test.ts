@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { until } from '@ringwire/testkit/patience'
-import { openHarness, type SqliteHarness, versionsOf } from '../../src/adapters/sqlite/open.fixture.ts'
-import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import { created, ended, liveIn, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { openHarness, type SqliteHarness, versionsOf } from '../../src/stores/sqlite/open.fixture.ts'
+import type { ToWriter } from '../../src/stores/sqlite/write-worker.ts'
 import type { Pragma } from './faulty-writer.ts'
 
 type Fault = 'before' | 'after' | 'hang' | 'idle' | 'deaf' | 'none'

@@ -1,5 +1,5 @@
-import { openHarness, temporaryDataDir } from '../../src/adapters/sqlite/open.fixture.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { openHarness, temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 import { dumpOf } from '../support/dump.ts'
 import { registerCallListsContract } from './call-lists.ts'
 import { registerCallStoreContract } from './call-store.ts'

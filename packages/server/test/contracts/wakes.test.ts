@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createMemoryWakes } from '../../src/adapters/memory/wakes.ts'
-import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
-import { createRedisWakes } from '../../src/adapters/redis/wakes.ts'
 import type { Wakes } from '../../src/ports/wakes.ts'
+import { createMemoryWakes } from '../../src/stores/memory/wakes.ts'
+import { createStore, type Store } from '../../src/stores/redis/connection.ts'
+import { createRedisWakes } from '../../src/stores/redis/wakes.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 
 let server: RedisServer

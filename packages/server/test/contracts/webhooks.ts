@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { callHookTypes } from '@ringwire/protocol/backend'
 import { until } from '@ringwire/testkit/patience'
-import { dropSize, dropSteps } from '../../src/adapters/sql/kept-deliveries.ts'
 import type { LiveCall, RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { createAddressGuard } from '../../src/outgoing/addresses.ts'
@@ -17,6 +16,7 @@ import {
 } from '../../src/ports/webhooks.ts'
 import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
 import { createWebhooks, giveUpMs } from '../../src/services/webhooks.ts'
+import { dropSize, dropSteps } from '../../src/stores/sql/kept-deliveries.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface WebhooksHarness {

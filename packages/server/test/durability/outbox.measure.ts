@@ -9,11 +9,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { openPostgres as OpenPostgres } from '../../src/adapters/postgres/open.ts'
-import type { openSqlite as OpenSqlite } from '../../src/adapters/sqlite/open.ts'
 import type { callLife as CallLife } from '../../src/call/decide.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
+import type { openPostgres as OpenPostgres } from '../../src/stores/postgres/open.ts'
+import type { openSqlite as OpenSqlite } from '../../src/stores/sqlite/open.ts'
 import { Postgres } from '../support/postgres.ts'
 
 interface Opened {
@@ -171,14 +171,14 @@ try {
   await compare('SQLite', { serverCpu: () => 0, bytes: written }, async (checkout) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'ringwire-outbox-'))
     dirs.push(dataDir)
-    const { openSqlite } = await importFrom<{ openSqlite: typeof OpenSqlite }>(checkout, 'src/adapters/sqlite/open.ts')
+    const { openSqlite } = await importFrom<{ openSqlite: typeof OpenSqlite }>(checkout, 'src/stores/sqlite/open.ts')
     return openSqlite({ dataDir, synchronous: 'FULL', exclusive: true })
   })
   const bytes = async () => Number((await server.query("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes"))[0].bytes)
   await compare('PostgreSQL', { serverCpu: () => cpuOf(server.dataDir), bytes }, async (checkout) => {
     const { openPostgres } = await importFrom<{ openPostgres: typeof OpenPostgres }>(
       checkout,
-      'src/adapters/postgres/open.ts',
+      'src/stores/postgres/open.ts',
     )
     return openPostgres({ url: await server.database() })
   })

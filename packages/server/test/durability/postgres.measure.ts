@@ -4,8 +4,9 @@
  *
  *   bun packages/server/test/durability/postgres.measure.ts
  */
-import { openPostgres } from '../../src/adapters/postgres/open.ts'
+
 import { callLife } from '../../src/call/decide.fixture.ts'
+import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { Postgres } from '../support/postgres.ts'
 
 const warmUpMs = 500

@@ -1,5 +1,5 @@
-import '../../src/adapters/sqlite/write-worker.ts'
-import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
+import '../../src/stores/sqlite/write-worker.ts'
+import type { ToWriter } from '../../src/stores/sqlite/write-worker.ts'
 
 /** The real writer thread over a disk whose flush takes FLUSH_MS longer. */
 declare const self: Worker

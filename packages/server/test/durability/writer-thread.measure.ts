@@ -8,11 +8,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createBatchWriter } from '../../src/adapters/sqlite/batch.ts'
-import { openWriter, type Synchronous } from '../../src/adapters/sqlite/connection.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
-import type { FromWriter, ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import { callLife } from '../../src/call/decide.fixture.ts'
+import { createBatchWriter } from '../../src/stores/sqlite/batch.ts'
+import { openWriter, type Synchronous } from '../../src/stores/sqlite/connection.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
+import type { FromWriter, ToWriter } from '../../src/stores/sqlite/write-worker.ts'
 
 /** A writer on the main thread, in the shape of a Worker: a batch is written at the end of the turn. */
 function writerOnMainThread(flushMs: number): Worker {

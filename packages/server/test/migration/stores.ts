@@ -1,7 +1,5 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
-import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
-import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
 import { type Call, isLive } from '../../src/call/call.ts'
 import { callLife } from '../../src/call/decide.fixture.ts'
@@ -12,6 +10,8 @@ import type { Device } from '../../src/ports/devices.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 import { participantHash } from '../../src/session/session-id.ts'
+import { databaseFile } from '../../src/stores/sqlite/data-dir.ts'
+import { openSqlite } from '../../src/stores/sqlite/open.ts'
 import { attempted, endpoint as webhook } from '../contracts/webhooks.ts'
 
 /** Names of every kind: what JSON, SQL or a locale could change. */

@@ -2,8 +2,9 @@
  * Appends through the adapter, local delivery included, beside the bare client's EVALSHA of a trivial script.
  * `bun packages/server/test/redis/append.measure.ts`
  */
-import { connect } from '../../src/adapters/redis/connection.ts'
+
 import { openReady } from '../../src/ports/sessions.fixture.ts'
+import { connect } from '../../src/stores/redis/connection.ts'
 import { pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Cluster, Redis } from 'ioredis'
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { slotOf } from '../../src/adapters/redis/slots.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { slotOf } from '../../src/stores/redis/slots.ts'
 import { startCluster } from '../support/redis.ts'
 
 let cluster: Awaited<ReturnType<typeof startCluster>>

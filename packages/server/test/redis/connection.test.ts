@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
-import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
 import { openRedisDatabases } from '../support/redis.ts'
 
 test('a script is sent while those before it have no answer yet', async () => {

@@ -3,10 +3,10 @@
  * `bun packages/server/test/redis/footprint.measure.ts`
  */
 import { Redis } from 'ioredis'
-import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { createRedisCounters } from '../../src/stores/redis/limits.ts'
 import { pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisCopies } from '../../src/adapters/redis/copies.ts'
-import { logKey, rowKey } from '../../src/adapters/redis/keys.ts'
 import { createSaves } from '../../src/cluster/saves.ts'
 import { createSocket, identityOf, openReady, resumeOf, type Seen } from '../../src/ports/sessions.fixture.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createSessionTable } from '../../src/session/table.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { createRedisCopies } from '../../src/stores/redis/copies.ts'
+import { logKey, rowKey } from '../../src/stores/redis/keys.ts'
 import { createSystemTimers } from '../../src/time/timers.ts'
 import {
   comeBack,

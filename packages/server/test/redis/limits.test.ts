@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { busyness, soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import type { Participant } from '../../src/call/call.ts'
 import { createLimits, type Limit, type Limits } from '../../src/services/limits.ts'
+import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { createRedisCounters } from '../../src/stores/redis/limits.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 
 interface Node {

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
 import { loseFirstReply, outcomeOf, type SessionNode, sendAll, useSessionNodes } from './session-nodes.ts'
 

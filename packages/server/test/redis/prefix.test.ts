@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { indexKey } from '../../src/adapters/redis/keys.ts'
 import { openReady } from '../../src/ports/sessions.fixture.ts'
 import { participantHash } from '../../src/session/session-id.ts'
+import { indexKey } from '../../src/stores/redis/keys.ts'
 import { useSessionNodes } from './session-nodes.ts'
 
 const { nodes, server } = await useSessionNodes()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
+import { createStore, type Store, type StoreOptions } from '../../src/stores/redis/connection.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'

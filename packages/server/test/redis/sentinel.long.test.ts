@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { makeCertificates } from '@ringwire/testkit/certificates'
 import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { createRedisCounters } from '../../src/stores/redis/limits.ts'
 import {
   comeBack,
   numbersOf,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'

@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { rowKey } from '../../src/adapters/redis/keys.ts'
 import { answeredCall } from '../../src/call/call.fixture.ts'
 import { callKey } from '../../src/call/call.ts'
 import { readBatch } from '../../src/cluster/batch.ts'
 import type { Frame } from '../../src/cluster/frames.ts'
 import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { rowKey } from '../../src/stores/redis/keys.ts'
 import { numbersOf, pushes, relays } from '../contracts/session-parts.ts'
 import { outcomeOf, type SessionNode, useSessionNodes } from './session-nodes.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { logKey, rowKey } from '../../src/adapters/redis/keys.ts'
 import { createSocket, identityOf, openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { logKey, rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
 import { outcomeOf, type SessionNode, sendAll, useSessionNodes, writeRow } from './session-nodes.ts'
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Certificates, makeCertificates } from '@ringwire/testkit/certificates'
 import { freePort } from '@ringwire/testkit/ports'
-import { createStore } from '../../src/adapters/redis/connection.ts'
 import { openReady } from '../../src/ports/sessions.fixture.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
 import { numbersOf, relays, resumeWindowMs, upTo, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'
@@ -123,7 +123,7 @@ test('a file that is not there is named', () => {
 
 test('NODE_EXTRA_CA_CERTS does the same as ca', async () => {
   const script = `
-    import { createStore } from ${JSON.stringify(join(import.meta.dir, '../../src/adapters/redis/connection.ts'))}
+    import { createStore } from ${JSON.stringify(join(import.meta.dir, '../../src/stores/redis/connection.ts'))}
     const store = createStore(${JSON.stringify(urlOf(clientFiles()))}, () => {}, { startMs: 2_000 })
     console.log(await store.ready().then(() => 'ready', (error) => error.message))
     store.close()`

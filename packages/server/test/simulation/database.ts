@@ -37,7 +37,7 @@ export interface SeenBy {
   readonly live: readonly LiveCall[]
 }
 
-/** A PostgreSQL, as the statements of `adapters/postgres` use it: each is whole or not at all, and what it committed stays. */
+/** A PostgreSQL, as the statements of `stores/postgres` use it: each is whole or not at all, and what it committed stays. */
 export class Database {
   /** Whether it runs. */
   isUp = true

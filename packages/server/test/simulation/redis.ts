@@ -59,7 +59,7 @@ const marker = 'marker'
 const tombMs = 60_000
 
 /**
- * A server of Redis, as the scripts of `adapters/redis/lua` use it: what it does at once is whole or not at all. It promises
+ * A server of Redis, as the scripts of `stores/redis/lua` use it: what it does at once is whole or not at all. It promises
  * nothing more: it may be emptied, and a replica that lacks the end may take over.
  */
 export class RedisWorld {

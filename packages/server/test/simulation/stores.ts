@@ -1,6 +1,3 @@
-import { createKnownCalls } from '../../src/adapters/postgres/known-calls.ts'
-import { createKeyLocks } from '../../src/adapters/sql/key-locks.ts'
-import { createStepRows } from '../../src/adapters/sql/step-rows.ts'
 import { type Call, callKey, type Participant, participantKey } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { type CallSteps, type Changes, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
@@ -8,6 +5,9 @@ import type { Timers } from '../../src/ports/clock.ts'
 import type { Heartbeats } from '../../src/ports/heartbeats.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { createKnownCalls } from '../../src/stores/postgres/known-calls.ts'
+import { createKeyLocks } from '../../src/stores/sql/key-locks.ts'
+import { createStepRows } from '../../src/stores/sql/step-rows.ts'
 import type { Database, SeenBy } from './database.ts'
 import type { Way } from './way.ts'
 
@@ -22,7 +22,7 @@ interface Basis<S> {
   readonly seen?: SeenBy
 }
 
-/** What one node has of the database. It decides on what it saw last, as `adapters/postgres/call-store.ts` does. */
+/** What one node has of the database. It decides on what it saw last, as `stores/postgres/call-store.ts` does. */
 export function databasePorts(database: Database, way: Way, timers: Timers) {
   const locks = createKeyLocks()
   const known = createKnownCalls(mostKnown)

@@ -1,7 +1,7 @@
-import { createStore } from '../../src/adapters/redis/connection.ts'
-import { createRedisPost } from '../../src/adapters/redis/post.ts'
 import { createInbox } from '../../src/cluster/inbox.ts'
 import { idOf } from '../../src/ports/node-name.ts'
+import { createStore } from '../../src/stores/redis/connection.ts'
+import { createRedisPost } from '../../src/stores/redis/post.ts'
 import { createSystemTimers } from '../../src/time/timers.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { openPostgresHeartbeats } from '../../src/adapters/postgres/heartbeats.ts'
 import { createMembers, type Members, type MembersOptions } from '../../src/cluster/members.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
+import { openPostgresHeartbeats } from '../../src/stores/postgres/heartbeats.ts'
 import { createSystemTimers } from '../../src/time/timers.ts'
 
 export interface PostgresNodes extends Members {

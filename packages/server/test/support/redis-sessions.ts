@@ -1,9 +1,9 @@
-import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
-import { createRedisCopies } from '../../src/adapters/redis/copies.ts'
-import { createRedisDirectory } from '../../src/adapters/redis/directory.ts'
-import { createRedisPost } from '../../src/adapters/redis/post.ts'
 import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
 import { newEpoch } from '../../src/session/session-id.ts'
+import { createStore, type Store } from '../../src/stores/redis/connection.ts'
+import { createRedisCopies } from '../../src/stores/redis/copies.ts'
+import { createRedisDirectory } from '../../src/stores/redis/directory.ts'
+import { createRedisPost } from '../../src/stores/redis/post.ts'
 import { createSystemTimers } from '../../src/time/timers.ts'
 
 export type RedisSessions = Cluster

@@ -417,7 +417,7 @@ interface Script {
 function readScripts(): Map<ScriptName, Script> {
   return new Map(
     scriptNames.map((name) => {
-      const text = readFileSync(new URL(`src/adapters/redis/lua/${name}.lua`, packageRoot), 'utf8')
+      const text = readFileSync(new URL(`src/stores/redis/lua/${name}.lua`, packageRoot), 'utf8')
       return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
     }),
   )

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
-import { lostAt, type Outage } from '../call/call.ts'
-import { StoreError } from '../ports/store-error.ts'
+import { lostAt, type Outage } from '../../call/call.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { createLocalUptime } from './uptime.ts'
 
 const start = Date.UTC(2026, 0, 1)

@@ -4,7 +4,7 @@
  *
  *   migrateToPostgres(options) → what was copied, or what was there already
  */
-import { openPostgresContent, type PostgresContent } from '../adapters/postgres/content.ts'
+import { openPostgresContent, type PostgresContent } from './postgres/content.ts'
 import {
   type Content,
   type ContentRow,
@@ -20,9 +20,9 @@ import {
   secretColumns,
   settingsColumns,
   takeFingerprint,
-} from '../adapters/sql/content.ts'
-import { endpointColumns } from '../adapters/sql/subscribers.ts'
-import { openSqliteContent, type SqliteContent } from '../adapters/sqlite/content.ts'
+} from './sql/content.ts'
+import { endpointColumns } from './sql/subscribers.ts'
+import { openSqliteContent, type SqliteContent } from './sqlite/content.ts'
 
 export interface MigrationOptions {
   readonly dataDir: string

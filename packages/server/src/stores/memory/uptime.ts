@@ -1,6 +1,6 @@
-import type { Outage } from '../call/call.ts'
-import type { Clock } from '../ports/clock.ts'
-import { outageMs, type Uptime } from '../ports/nodes.ts'
+import type { Outage } from '../../call/call.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { outageMs, type Uptime } from '../../ports/nodes.ts'
 
 const lookMs = 500
 

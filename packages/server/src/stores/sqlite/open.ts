@@ -220,7 +220,7 @@ async function openCalls(dir: DataDir, options: SqliteOptions, beside: Database)
 }
 
 function startWorker(): Worker {
-  return new Worker(new URL(`src/adapters/sqlite/write-worker.${isExecutable ? 'js' : 'ts'}`, packageRoot))
+  return new Worker(new URL(`src/stores/sqlite/write-worker.${isExecutable ? 'js' : 'ts'}`, packageRoot))
 }
 
 /** Reads keys and settings, and writes them at a start and for a command. */
