@@ -12,6 +12,7 @@ import type { Clock } from './ports/clock.ts'
 import type { Counters } from './ports/counters.ts'
 import type { Devices } from './ports/devices.ts'
 import type { Erasures } from './ports/erasures.ts'
+import type { Migrated, MigrationOptions } from './ports/migration.ts'
 import { newNodeName } from './ports/node-name.ts'
 import type { NodeDeath, Nodes, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
@@ -29,6 +30,7 @@ import { createMemoryCounters } from './stores/memory/limits.ts'
 import { createMemorySessions } from './stores/memory/sessions.ts'
 import { createLocalUptime } from './stores/memory/uptime.ts'
 import { createMemoryWakes } from './stores/memory/wakes.ts'
+import { migrateToPostgres } from './stores/migration.ts'
 import { checkPostgres } from './stores/postgres/check.ts'
 import { openPostgresHeartbeats } from './stores/postgres/heartbeats.ts'
 import { openPostgres } from './stores/postgres/open.ts'
@@ -116,6 +118,11 @@ export function backUp({ dataDir }: Pick<Config, 'dataDir'>, target: string): Pr
   return backUpSqlite({ dataDir, target, files: [jwtSecretsFile, demoKeyFile] })
 }
 
+/** All of a data directory, copied into a database. */
+export function migrate(options: MigrationOptions): Promise<Migrated> {
+  return migrateToPostgres(options)
+}
+
 /** A store of the configuration, and what was found there. */
 export interface NamedCheck extends CheckedStore {
   readonly store: 'SQLite' | 'PostgreSQL' | 'Redis'
@@ -146,7 +153,7 @@ export function openStore(config: StoreConfig): Promise<Stores> {
   return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: false })
 }
 
-/** The adapters that the configuration asks for: this is the one place that knows them. */
+/** The stores that the configuration asks for: this is the one place that knows them. */
 export async function openBackend(options: BackendOptions): Promise<Backend> {
   const { databaseUrl, redisUrl } = options.config
   return databaseUrl !== null && redisUrl !== null ? openShared(options, databaseUrl, redisUrl) : openEmbedded(options)

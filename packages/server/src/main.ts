@@ -1,6 +1,6 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
 import description from '../package.json' with { type: 'json' }
-import { backUp, checkStores, countersOfProcess, openStore } from './backend.ts'
+import { backUp, checkStores, countersOfProcess, migrate, openStore } from './backend.ts'
 import { claimPort } from './claim-port.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
 import { openLineConsole } from './cli/line-console.ts'
@@ -23,7 +23,6 @@ import { createMetrics, nobody } from './observability/metrics.ts'
 import { processFamilies } from './observability/process-metrics.ts'
 import { nodeOfWorker } from './ports/node-name.ts'
 import { createServer } from './server.ts'
-import { migrateToPostgres } from './stores/migration.ts'
 
 const out = (text: string) => void process.stdout.write(text)
 const err = (text: string) => void process.stderr.write(text)
@@ -63,7 +62,7 @@ const surroundings: Surroundings = {
   openStore,
   checkStores,
   backUp,
-  migrate: migrateToPostgres,
+  migrate,
   serve: runService,
 }
 

@@ -5,11 +5,11 @@ import { type Config, type Environment, loadConfig } from '../config/config.ts'
 import { whyClosed, whyUnusable } from '../config/data-dir.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
+import type { Migrated, MigrationOptions } from '../ports/migration.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import type { CheckedStore } from '../ports/store-check.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
-import type { Migrated, MigrationOptions } from '../stores/migration.ts'
 
 /** The stores of a data directory. */
 export interface OpenStore {

@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets, writeJwtSecrets } from '../auth/jwt-secrets.ts'
 import type { Config } from '../config/config.ts'
+import { type Migrated, MigrationRefusal } from '../ports/migration.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { type Migrated, MigrationRefusal } from '../stores/migration.ts'
 import {
   CommandFailure,
   exitCodes,

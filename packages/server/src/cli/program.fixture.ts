@@ -2,9 +2,8 @@ import { afterEach, beforeEach, expect } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkStores } from '../backend.ts'
+import { checkStores, migrate } from '../backend.ts'
 import type { Config } from '../config/config.ts'
-import { migrateToPostgres } from '../stores/migration.ts'
 import { openSqlite } from '../stores/sqlite/open.ts'
 import { runCommandLine } from './program.ts'
 
@@ -56,7 +55,7 @@ export async function run(
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
     checkStores,
     backUp: () => Promise.reject(new Error('not asked for')),
-    migrate: migrateToPostgres,
+    migrate,
     serve: async (config, warnings) => {
       ran.served = config
       ran.warnings = warnings

@@ -4,6 +4,7 @@
  *
  *   migrateToPostgres(options) → what was copied, or what was there already
  */
+import { type Migrated, type MigrationOptions, MigrationRefusal } from '../ports/migration.ts'
 import { openPostgresContent, type PostgresContent } from './postgres/content.ts'
 import {
   type Content,
@@ -23,30 +24,6 @@ import {
 } from './sql/content.ts'
 import { endpointColumns } from './sql/subscribers.ts'
 import { openSqliteContent, type SqliteContent } from './sqlite/content.ts'
-
-export interface MigrationOptions {
-  readonly dataDir: string
-  /** DATABASE_URL. */
-  readonly url: string
-  readonly now: number
-  /** Told now and then how many of how many calls are copied. */
-  readonly onProgress: (copied: number, of: number) => void
-}
-
-export interface Migrated extends Fingerprint {
-  /** False where all of it was there already. */
-  readonly copied: boolean
-  readonly keys: number
-  readonly settings: number
-}
-
-/** What cannot be copied, because the database holds something else or changes what it is given. Nothing was changed. */
-export class MigrationRefusal extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'MigrationRefusal'
-  }
-}
 
 /**
  * Copies a data directory that nobody serves into a database that nobody serves, in one transaction: whenever it is
