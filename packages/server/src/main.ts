@@ -1,5 +1,6 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
 import description from '../package.json' with { type: 'json' }
+import { listenForAdmin } from './admin.ts'
 import { backUp, checkStores, countersOfProcess, migrate, openStore } from './backend.ts'
 import { claimPort } from './claim-port.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
@@ -13,7 +14,6 @@ import { endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from '
 import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config/config.ts'
 import { isExecutable } from './config/package-root.ts'
-import { listenForAdmin } from './http/admin.ts'
 import { ownDescriptors } from './observability/descriptors.ts'
 import { holdLines } from './observability/held.ts'
 import { createJournal } from './observability/journal.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
+import { publicJwks } from '../config/signing-key.ts'
 import { createKeyRing } from './key-ring.ts'
 import { createRingTickets } from './ring-ticket.ts'
-import { publicJwks } from './signing-key.ts'
 import { createTokens, type TokenInput } from './tokens.ts'
 
 const ed = generateKeyPairSync('ed25519').privateKey

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { createSigner, createVerifier } from 'fast-jwt'
-import { algorithmOf, type TokenKey } from './signing-key.ts'
+import { algorithmOf, type TokenKey } from '../config/signing-key.ts'
 
 /** The keys of JWTs that this service makes for itself: the first signs, all verify [TOK2]. */
 export interface KeyRing {

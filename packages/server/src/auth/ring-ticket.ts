@@ -9,8 +9,8 @@
  * Its audience is its own: no session token is a ring ticket, and no ring ticket a session token.
  */
 import type { CallRef, Participant } from '../call/call.ts'
+import type { TokenKey } from '../config/signing-key.ts'
 import { createKeyRing } from './key-ring.ts'
-import type { TokenKey } from './signing-key.ts'
 import { tokenIssuer } from './tokens.ts'
 
 const ticketAudience = 'ringwire-ring'

@@ -5,7 +5,7 @@
  */
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
 import type { JwtSecret } from '../config/config.ts'
-import { algorithmOf, type TokenKey } from './signing-key.ts'
+import { algorithmOf, type TokenKey } from '../config/signing-key.ts'
 import { type ClaimProblem, readClaims, tokenAudience, tokenIssuer } from './tokens.ts'
 
 export function diagnoseToken(token: string, secrets: readonly JwtSecret[], now: number): string {

@@ -9,8 +9,8 @@
 import { randomBytes } from 'node:crypto'
 import { type AllowedAction, allowedActions } from '@ringwire/protocol/rest'
 import type { Participant } from '../call/call.ts'
+import type { TokenKey } from '../config/signing-key.ts'
 import { createKeyRing } from './key-ring.ts'
-import type { TokenKey } from './signing-key.ts'
 
 /** Who issues and who is meant: the service itself, both times. */
 export const tokenIssuer = 'ringwire'

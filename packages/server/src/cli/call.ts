@@ -1,9 +1,9 @@
 /** `ringwire call …`: what the store says about calls. */
 import type { CallView, RefusedInvite, TimelineEntry } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
-import { createHistory } from '../services/history.ts'
-import { createSeenCalls } from '../services/seen-calls.ts'
-import { createTimelines } from '../services/timelines.ts'
+import { createHistory } from '../history/history.ts'
+import { createSeenCalls } from '../history/seen-calls.ts'
+import { createTimelines } from '../timeline/timelines.ts'
 import {
   CommandFailure,
   exitCodes,

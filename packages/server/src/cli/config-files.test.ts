@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makeSigningKey } from '../auth/signing-key.ts'
+import { makeSigningKey } from '../config/signing-key.ts'
 import { fileProblems, fileWarnings, readMadeRing } from './config.ts'
 
 let dataDir: string

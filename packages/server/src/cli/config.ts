@@ -1,7 +1,6 @@
 /** `ringwire config …`: what the environment says. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
 import { oddTimes } from '../config/contradictions.ts'
@@ -9,6 +8,7 @@ import { whyUnusable } from '../config/data-dir.ts'
 import { isReadableAgain, openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { tlsProblems } from '../config/tls-files.ts'
 import { descriptorLimit, fewDescriptors } from '../observability/descriptors.ts'
+import { demoKeyFile } from '../products/bootstrap-keys.ts'
 import { type TriedService, tryPushServices } from '../push/check.ts'
 import {
   CommandFailure,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { makeSigningKey, type SigningAlgorithm, signingAlgorithms } from '../auth/signing-key.ts'
+import { makeSigningKey, type SigningAlgorithm, signingAlgorithms } from '../config/signing-key.ts'
 import { CommandFailure, exitCodes, printJson, type Surroundings, visible } from './command.ts'
 
 interface JwtKeyOptions {

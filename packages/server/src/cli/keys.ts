@@ -1,8 +1,8 @@
 /** `ringwire keys …`: product keys of application backends [TOK4]. */
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { hashSecret } from '../auth/product-auth.ts'
 import type { ProductKey, ProductStore } from '../ports/product-store.ts'
+import { hashSecret } from '../products/product-auth.ts'
 import {
   CommandFailure,
   exitCodes,

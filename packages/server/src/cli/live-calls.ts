@@ -1,7 +1,7 @@
 /** `ringwire call tail` and `ringwire call end`: calls as they happen. */
 import type { CallPage, CallView } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
-import { type FollowedEntry, followCalls } from '../services/followed-calls.ts'
+import { type FollowedEntry, followCalls } from '../history/followed-calls.ts'
 import { type AskOptions, askService, withKey, withServiceOptions } from './asking.ts'
 import { CommandFailure, exitCodes, printJson, type Surroundings, type Tones, visible, withStore } from './command.ts'
 import { requireKnown } from './known-products.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { createProductAuth } from '../auth/product-auth.ts'
+import { createProductAuth } from '../products/product-auth.ts'
 import { openSqlite } from '../stores/sqlite/open.ts'
 import { dataDir, json, run, useDataDirs } from './program.fixture.ts'
 

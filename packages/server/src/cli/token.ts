@@ -6,8 +6,8 @@ import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config/config.ts'
 import { createWsUrl } from '../config/ws-url.ts'
 import type { ProductStore } from '../ports/product-store.ts'
+import { participantHash } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { participantHash } from '../session/session-id.ts'
 import {
   CommandFailure,
   exitCodes,

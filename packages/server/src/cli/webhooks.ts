@@ -10,7 +10,7 @@ import {
   shownEndpoint,
   splitEvents,
   type WebhookEndpoints,
-} from '../services/webhook-endpoints.ts'
+} from '../webhooks/endpoints.ts'
 import {
   CommandFailure,
   exitCodes,

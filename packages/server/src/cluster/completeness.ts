@@ -1,8 +1,8 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
-import type { Directory, Master } from '../ports/directory.ts'
 import { forgetOldest } from '../ports/oldest.ts'
+import { tagOfSessionId } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { tagOfSessionId } from '../session/session-id.ts'
+import type { Directory, Master } from './directory.port.ts'
 
 export interface CompletenessOptions {
   readonly directory: Pick<Directory, 'masters' | 'masterOf' | 'say' | 'said'>

@@ -1,8 +1,8 @@
 import type { Timers } from '../ports/clock.ts'
-import type { Directory, Row } from '../ports/directory.ts'
+import { tagOfHash, tagOfSessionId } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { tagOfHash, tagOfSessionId } from '../session/session-id.ts'
 import type { Completeness } from './completeness.ts'
+import type { Directory, Row } from './directory.port.ts'
 
 /** Reads of the directory that can be believed. If the store was emptied, a missing row proves nothing, so the read waits. */
 export interface BelievedDirectory extends Pick<Directory, 'claim' | 'forget'> {

@@ -1,10 +1,10 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
 import { forgetOldest } from '../ports/oldest.ts'
-import type { Post } from '../ports/post.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { Taken } from '../session/taken.ts'
 import { type Answer, addAnswer, type Batch, type Message, readBatch, writeBatch } from './batch.ts'
 import type { Frame } from './frames.ts'
+import type { Post } from './post.port.ts'
 import { RefusedError } from './saves.ts'
 
 export interface InboxOptions {

@@ -1,6 +1,6 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
 import { isReplacedBy } from '../ports/node-name.ts'
-import type { Post } from '../ports/post.ts'
+import type { Post } from './post.port.ts'
 
 export interface LivingOptions {
   readonly post: Pick<Post, 'beat'>

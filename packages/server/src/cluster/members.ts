@@ -1,9 +1,9 @@
 import type { Outage } from '../call/call.ts'
 import type { Cancel, Clock, Timers } from '../ports/clock.ts'
-import type { Heartbeats, OtherNode } from '../ports/heartbeats.ts'
 import { isReplacedBy } from '../ports/node-name.ts'
 import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../ports/nodes.ts'
 import { forgetOldest } from '../ports/oldest.ts'
+import type { Heartbeats, OtherNode } from './heartbeats.port.ts'
 
 export interface MembersOptions {
   readonly heartbeats: Heartbeats

@@ -1,6 +1,6 @@
+import { tagOfSessionId } from '../ports/session-id.ts'
 import type { SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
 import { LateError, socketAhead, turnAway } from '../session/late.ts'
-import { tagOfSessionId } from '../session/session-id.ts'
 import type { SessionTable } from '../session/table.ts'
 import { ClosedError, changing, isOwn, type Owner } from './owner.ts'
 

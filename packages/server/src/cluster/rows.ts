@@ -1,7 +1,7 @@
-import type { Row, RowFields } from '../ports/directory.ts'
+import { participantHash } from '../ports/session-id.ts'
 import type { SessionIdentity } from '../ports/sessions.ts'
 import { hasLast, type Session } from '../session/session.ts'
-import { participantHash } from '../session/session-id.ts'
+import type { Row, RowFields } from './directory.port.ts'
 
 /** What the directory says of a session. */
 export function rowFields(session: Session): RowFields {

@@ -1,11 +1,11 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
-import type { Copies, Refusal, SessionWrite } from '../ports/copies.ts'
+import { participantHash } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Change } from '../session/changes.ts'
 import { writeEntry, writeState } from '../session/copy.ts'
 import type { Session } from '../session/session.ts'
-import { participantHash } from '../session/session-id.ts'
 import type { SessionTable } from '../session/table.ts'
+import type { Copies, Refusal, SessionWrite } from './copies.port.ts'
 import { rowFields } from './rows.ts'
 
 /** Some of what was to be saved is of sessions that other nodes have by now: what was done to those here was done to nobody. */

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { writeJwtSecrets } from '../auth/jwt-secrets.ts'
-import { algorithmOf, makeSigningKey } from '../auth/signing-key.ts'
 import { loadConfig } from './config.ts'
+import { algorithmOf, makeSigningKey } from './signing-key.ts'
 
 let base: string
 const secret = Buffer.alloc(32, 1).toString('base64url')

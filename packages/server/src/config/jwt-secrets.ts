@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { readSigningKey, type TokenKey } from '../auth/signing-key.ts'
 import { readSecretFile } from './secret-files.ts'
+import { readSigningKey, type TokenKey } from './signing-key.ts'
 import { items, type Parsed, type ValueType } from './values.ts'
 
 /** A key that session tokens are signed with, and verified. */

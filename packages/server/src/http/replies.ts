@@ -1,5 +1,5 @@
 import { errors, type RestCode } from '@ringwire/protocol/errors'
-import type { HealthReport } from '../services/health.ts'
+import type { HealthReport } from '../observability/health.ts'
 
 /** Every REST answer carries these, where it says nothing else: nothing here is to be kept or guessed at. */
 const always = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const

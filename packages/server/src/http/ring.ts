@@ -1,14 +1,14 @@
 /** GET /v1/call/ring, POST /v1/call/ring/reject, POST /v1/call/ring/alerting: with a ring ticket alone [TICK1]. */
 import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
 import type { RingChanged, RingResponse } from '@ringwire/protocol/rest'
+import { bearerToken } from '../auth/bearer.ts'
+import type { Revoked } from '../auth/revoked.ts'
 import { type RingTicket, type RingTickets, ticketSession } from '../auth/ring-ticket.ts'
 import { type Call, isLive, type RingingCall, sideOf } from '../call/call.ts'
 import type { Actor } from '../call/decide.ts'
+import type { LocalLimits } from '../limits/limits.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Calls } from '../services/calls.ts'
-import type { LocalLimits } from '../services/limits.ts'
-import type { Revoked } from '../services/revoked.ts'
-import { bearerToken } from './bearer.ts'
 import { failure, json, retryAfter } from './replies.ts'
 
 export interface RingDeps {

@@ -8,8 +8,8 @@
  *   machine.stop()
  */
 import type { Health } from '@ringwire/protocol/rest'
-import type { HealthReport } from '../services/health.ts'
 import { countsOf, type Family, sumOf } from './families.ts'
+import type { HealthReport } from './health.ts'
 import { gauge } from './series.ts'
 import type { Status } from './status.ts'
 

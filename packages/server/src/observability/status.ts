@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { HealthReport } from '../services/health.ts'
 import type { Family } from './families.ts'
+import type { HealthReport } from './health.ts'
 
 /** What operators are told: of one process, or of a machine with several [ADM1]. */
 export interface Status {

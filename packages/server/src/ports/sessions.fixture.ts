@@ -1,5 +1,5 @@
 import type { Participant } from '../call/call.ts'
-import { newSessionId } from '../session/session-id.ts'
+import { newSessionId } from './session-id.ts'
 import type { OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './sessions.ts'
 
 /** A socket that takes everything at once and stays open. `more` is what a test looks at. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { type LiveCall, placeOf } from '../call/call.ts'
+import { newSessionId } from '../ports/session-id.ts'
 import { createSocket, resumeOf, somebody } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { newSessionId } from '../session/session-id.ts'
 import type { Arriving } from './arrivals.ts'
 import {
   answered,

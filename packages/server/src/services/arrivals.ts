@@ -30,12 +30,12 @@ import type {
   Sink,
 } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { Doubt } from '../push/waking.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
+import type { Recorder } from '../timeline/recorder.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClientSession } from './request.ts'
-import type { Recorder } from './timeline.ts'
-import type { Doubt } from './waking.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallSteps & LiveCallReads

@@ -14,9 +14,9 @@ import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { inBatches } from '../time/in-batches.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import { isShareOf, isUnheld } from './holders.ts'
-import { inBatches } from './in-batches.ts'
 
 /** A timer holds no more than this, in ms. */
 const longestTimeoutMs = 2 ** 31 - 1

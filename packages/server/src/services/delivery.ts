@@ -19,7 +19,7 @@ import type { LeftRow } from '../ports/outbox.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { inBatches } from './in-batches.ts'
+import { inBatches } from '../time/in-batches.ts'
 
 /** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>

@@ -10,9 +10,9 @@ import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { leftIn, openHarness } from '../stores/sqlite/open.fixture.ts'
 import { createSystemClock } from '../time/clock.ts'
 import { createSystemTimers } from '../time/timers.ts'
+import { createRecorder } from '../timeline/recorder.ts'
 import { createDomain, type Domain as Parts } from './domain.ts'
 import type { ClientSession, Outcome } from './request.ts'
-import { createRecorder } from './timeline.ts'
 
 export interface DomainOptions {
   /** What of the adapter is to answer otherwise now and then. */

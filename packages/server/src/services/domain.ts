@@ -11,6 +11,7 @@ import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
+import type { Recorder } from '../timeline/recorder.ts'
 import { type Arrivals, type ArrivalsOptions, createArrivals } from './arrivals.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
@@ -21,7 +22,6 @@ import { createOutbox, type Outbox, type OutboxOptions } from './outbox.ts'
 import { createQuality, type Quality } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay, type RelayOptions } from './relay.ts'
-import type { Recorder } from './timeline.ts'
 
 export interface DomainOptions {
   readonly config: Pick<Config, 'callerLostMs' | 'peerLostMs' | 'maxCallMs' | 'ringTimeoutMs' | 'maxRinging'>

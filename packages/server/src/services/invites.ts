@@ -9,10 +9,10 @@ import type { Nodes } from '../ports/nodes.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
+import type { Recorder } from '../timeline/recorder.ts'
 import type { Delivery } from './delivery.ts'
 import type { WithQuality } from './end-quality.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
-import type { Recorder } from './timeline.ts'
 import type { Transitions } from './transitions.ts'
 
 /** The limits that an invite has to pass [INV8]. */

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { participantOf } from '../call/call.ts'
 import { accepted, created, ringing } from '../ports/call-store.fixture.ts'
 import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import { createRecorder } from '../timeline/recorder.ts'
 import { createQuality } from './quality.ts'
-import { createRecorder } from './timeline.ts'
 
 let harness: SqliteHarness
 beforeEach(async () => {

@@ -12,8 +12,8 @@ import type { CallStats } from '@ringwire/protocol/events/call'
 import { type Call, type CallRef, callKey, isLive, placeOf, type Side, sideOf } from '../call/call.ts'
 import { addReport, qualityOf, type SideReports } from '../call/quality.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
+import type { Recorder } from '../timeline/recorder.ts'
 import type { ClientSession } from './request.ts'
-import type { Recorder } from './timeline.ts'
 
 export interface QualityOptions {
   readonly recorder: Pick<Recorder, 'replace' | 'flush'>

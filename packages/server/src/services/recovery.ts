@@ -13,12 +13,12 @@ import {
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
 import type { Ended, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
+import { newSessionId } from '../ports/session-id.ts'
 import type { Sessions } from '../ports/sessions.ts'
-import { newSessionId } from '../session/session-id.ts'
+import { inBatches } from '../time/in-batches.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls } from './calls.ts'
 import { acceptedPush, type Delivery } from './delivery.ts'
-import { inBatches } from './in-batches.ts'
 
 export interface RecoveryOptions {
   readonly store: LiveCallReads

@@ -6,10 +6,10 @@ import type { Timers } from '../ports/clock.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
+import type { Recorder } from '../timeline/recorder.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClientSession, NamedCall, UnderWay, Waiter } from './request.ts'
-import type { Recorder } from './timeline.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
 

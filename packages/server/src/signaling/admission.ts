@@ -1,7 +1,7 @@
 import { type ErrorBody, type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
 import type { Subprotocols } from '@ringwire/protocol/subprotocol'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
-import type { LocalLimits } from '../services/limits.ts'
+import type { LocalLimits } from '../limits/limits.ts'
 import type { Connection } from './connection.ts'
 import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
 

@@ -1,4 +1,4 @@
-import { participantHash, tagOfSessionId } from '../../src/session/session-id.ts'
+import { participantHash, tagOfSessionId } from '../../src/ports/session-id.ts'
 import { evictKey, flush } from '../failures/lost-keys.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Postgres } from '../support/postgres.ts'

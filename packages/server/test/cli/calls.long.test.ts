@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
-import type { FollowedEntry } from '../../src/services/followed-calls.ts'
+import type { FollowedEntry } from '../../src/history/followed-calls.ts'
 import { direct } from './command.ts'
 
 /** `ringwire call tail` and `call end`, beside a running service. */

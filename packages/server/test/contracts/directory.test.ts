@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { newSessionId } from '../../src/ports/session-id.ts'
 import { somebody } from '../../src/ports/sessions.fixture.ts'
-import { newSessionId } from '../../src/session/session-id.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import { createRedisDirectory } from '../../src/stores/redis/directory.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'

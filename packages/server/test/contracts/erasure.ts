@@ -4,13 +4,13 @@ import { actorOf, durations, inviteCommand } from '../../src/call/decide.fixture
 import { type Actor, type CallCommand, decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
+import { createErasing } from '../../src/participants/erasing.ts'
+import type { Erasures } from '../../src/participants/erasures.port.ts'
 import { participant, there } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
-import type { Erasures } from '../../src/ports/erasures.ts'
+import { participantHash } from '../../src/ports/session-id.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 import type { WebhookStore } from '../../src/ports/webhooks.ts'
-import { createErasing } from '../../src/services/erasing.ts'
-import { participantHash } from '../../src/session/session-id.ts'
 import { attempted, endpoint } from './webhooks.ts'
 
 export interface ErasureHarness {

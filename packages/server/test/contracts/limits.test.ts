@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'bun:test'
-import type { Counters } from '../../src/ports/counters.ts'
+import type { Counters } from '../../src/limits/counters.port.ts'
 import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
 import { createStore } from '../../src/stores/redis/connection.ts'
 import { createRedisCounters } from '../../src/stores/redis/limits.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
-import type { Counters } from '../../src/ports/counters.ts'
-import { createLimits, type Limit } from '../../src/services/limits.ts'
+import type { Counters } from '../../src/limits/counters.port.ts'
+import { createLimits, type Limit } from '../../src/limits/limits.ts'
 
 export interface CountersHarness {
   readonly counters: Counters

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Wakes } from '../../src/ports/wakes.ts'
+import type { Wakes } from '../../src/push/wakes.port.ts'
 import { createMemoryWakes } from '../../src/stores/memory/wakes.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import { createRedisWakes } from '../../src/stores/redis/wakes.ts'

@@ -14,9 +14,9 @@ import {
   type WebhookEndpoint,
   type WebhookStore,
 } from '../../src/ports/webhooks.ts'
-import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
-import { createWebhooks, giveUpMs } from '../../src/services/webhooks.ts'
 import { dropSize, dropSteps } from '../../src/stores/sql/kept-deliveries.ts'
+import { createWebhookEndpoints } from '../../src/webhooks/endpoints.ts'
+import { createWebhooks, giveUpMs } from '../../src/webhooks/webhooks.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface WebhooksHarness {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
+import { participantHash } from '../../src/ports/session-id.ts'
 import { openReady } from '../../src/ports/sessions.fixture.ts'
-import { participantHash } from '../../src/session/session-id.ts'
 import { indexKey } from '../../src/stores/redis/keys.ts'
 import { useSessionNodes } from './session-nodes.ts'
 

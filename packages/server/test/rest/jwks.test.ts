@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { JsonWebKeySet, type TokenResponse } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
-import { makeSigningKey, type SigningAlgorithm } from '../../src/auth/signing-key.ts'
+import { makeSigningKey, type SigningAlgorithm } from '../../src/config/signing-key.ts'
 import { goodBody, openStores, startRest } from './rest-service.ts'
 
 const path = '/.well-known/jwks.json'

@@ -3,8 +3,8 @@ import { CallPage, CallShown } from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
 import fc from 'fast-check'
 import type { Call } from '../../src/call/call.ts'
+import { createSeenCalls } from '../../src/history/seen-calls.ts'
 import { accepted, created, ended, ringing } from '../../src/ports/call-store.fixture.ts'
-import { createSeenCalls } from '../../src/services/seen-calls.ts'
 import { credentials, failureOf, keys, openStores, type RestService, startRest } from './rest-service.ts'
 
 let shared: Awaited<ReturnType<typeof openStores>>

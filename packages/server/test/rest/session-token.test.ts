@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
 import { allowedActions, TokenResponse } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
-import { hashSecret } from '../../src/auth/product-auth.ts'
+import { hashSecret } from '../../src/products/product-auth.ts'
 import {
   credentials,
   failureOf,

@@ -10,8 +10,8 @@ import {
   sideOf,
 } from '../../src/call/call.ts'
 import type { CallEvent, Step } from '../../src/call/effects.ts'
+import type { Beat, Beaten } from '../../src/cluster/heartbeats.port.ts'
 import type { Ended, InviteSituation } from '../../src/ports/call-store.ts'
-import type { Beat, Beaten } from '../../src/ports/heartbeats.ts'
 import { outageMs } from '../../src/ports/nodes.ts'
 import { type Left, type LeftRow, leaseMs, ownMs } from '../../src/ports/outbox.ts'
 import type { Scheduler } from './scheduler.ts'

@@ -1,6 +1,6 @@
-import type { Copies, Refusal, SessionWrite } from '../../src/ports/copies.ts'
-import type { Copy, Directory, Master, Row, RowFields } from '../../src/ports/directory.ts'
-import type { Post, Reader, Signs } from '../../src/ports/post.ts'
+import type { Copies, Refusal, SessionWrite } from '../../src/cluster/copies.port.ts'
+import type { Copy, Directory, Master, Row, RowFields } from '../../src/cluster/directory.port.ts'
+import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
 import type { Host, Scheduler } from './scheduler.ts'
 import type { Way } from './way.ts'
 

@@ -1,5 +1,5 @@
 import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
-import { newEpoch } from '../../src/session/session-id.ts'
+import { newEpoch } from '../../src/ports/session-id.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import { createRedisCopies } from '../../src/stores/redis/copies.ts'
 import { createRedisDirectory } from '../../src/stores/redis/directory.ts'

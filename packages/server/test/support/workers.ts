@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { workerOption } from '../../src/cli/worker-process.ts'
-import { tagOfSessionId } from '../../src/session/session-id.ts'
+import { tagOfSessionId } from '../../src/ports/session-id.ts'
 
 /** The workers that a process has started, by their number. */
 export function workersOf(parent: number): Map<number, number> {

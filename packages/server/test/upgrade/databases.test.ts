@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { createProductAuth } from '../../src/auth/product-auth.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
+import { createProductAuth } from '../../src/products/product-auth.ts'
 import { migrateToPostgres } from '../../src/stores/migration.ts'
 import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
 import { someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
-import { makeSigningKey } from '../../src/auth/signing-key.ts'
+import { makeSigningKey } from '../../src/config/signing-key.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { newSessionId } from '../../src/session/session-id.ts'
+import { newSessionId } from '../../src/ports/session-id.ts'
 import { pushes } from '../contracts/session-parts.ts'
 import { dumpRedis } from '../fixtures/dump.ts'
 import { loadRedis, readFixture, recordings } from '../fixtures/load.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { addressKey } from '../../services/limits.ts'
+import { addressKey } from '../../limits/limits.ts'
 import { createMemoryCounter } from './limits.ts'
 
 test('[TOK5] memory stays flat while 300,000 addresses come; who is counted stays counted', async () => {

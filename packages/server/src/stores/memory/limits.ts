@@ -1,4 +1,4 @@
-import type { Budget, Counter, Counters } from '../../ports/counters.ts'
+import type { Budget, Counter, Counters } from '../../limits/counters.port.ts'
 
 /** Enough to count everybody on one node; over it the oldest window is forgotten, so memory has a bound. */
 const maxSubjects = 50_000

@@ -1,4 +1,4 @@
-import { type OwnWakes, wakesKeptMs } from '../../ports/wakes.ts'
+import { type OwnWakes, wakesKeptMs } from '../../push/wakes.port.ts'
 
 /** Of one process: a restart forgets them. */
 export function createMemoryWakes(now: () => number): OwnWakes {

@@ -1,4 +1,4 @@
-import { countsKeptMs, type Erasures, noneErased } from '../../ports/erasures.ts'
+import { countsKeptMs, type Erasures, noneErased } from '../../participants/erasures.port.ts'
 import { addedSql, type CountRow, countColumns, countsOf, countValues } from '../sql/erasure-counts.ts'
 import type { Connections } from './connections.ts'
 

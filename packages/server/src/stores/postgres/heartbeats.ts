@@ -1,4 +1,4 @@
-import type { Beaten, Heartbeats } from '../../ports/heartbeats.ts'
+import type { Beaten, Heartbeats } from '../../cluster/heartbeats.port.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import { outageMs } from '../../ports/nodes.ts'
 import { Connections, type SqlParameter } from './connections.ts'

@@ -1,7 +1,7 @@
+import type { Erasures } from '../../participants/erasures.port.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
-import type { Erasures } from '../../ports/erasures.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'

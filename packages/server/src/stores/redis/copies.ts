@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis'
-import type { Copies, Refusal, SessionWrite } from '../../ports/copies.ts'
-import type { RowFields } from '../../ports/directory.ts'
-import { tagOfSessionId } from '../../session/session-id.ts'
+import type { Copies, Refusal, SessionWrite } from '../../cluster/copies.port.ts'
+import type { RowFields } from '../../cluster/directory.port.ts'
+import { tagOfSessionId } from '../../ports/session-id.ts'
 import type { Reply, Store } from './connection.ts'
 import { indexKey, logKey, rowKey } from './keys.ts'
 

@@ -1,5 +1,5 @@
-import type { Directory, Row } from '../../ports/directory.ts'
-import { tagOfHash } from '../../session/session-id.ts'
+import type { Directory, Row } from '../../cluster/directory.port.ts'
+import { tagOfHash } from '../../ports/session-id.ts'
 import type { Store } from './connection.ts'
 import { indexKey, logKey, rowKey } from './keys.ts'
 

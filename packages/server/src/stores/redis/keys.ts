@@ -1,4 +1,4 @@
-import { tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
+import { tagOfHash, tagOfSessionId } from '../../ports/session-id.ts'
 
 export const rowKey = (sessionId: string) => `rw:{${tagOfSessionId(sessionId)}}:o:${sessionId}`
 export const logKey = (sessionId: string) => `rw:{${tagOfSessionId(sessionId)}}:e:${sessionId}`

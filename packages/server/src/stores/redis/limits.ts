@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Budget, Counter, Counters } from '../../ports/counters.ts'
+import type { Budget, Counter, Counters } from '../../limits/counters.port.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import type { Reply, Store } from './connection.ts'
 

@@ -1,5 +1,5 @@
+import type { Post, Reader } from '../../cluster/post.port.ts'
 import { connectionName, idOf } from '../../ports/node-name.ts'
-import type { Post, Reader } from '../../ports/post.ts'
 import { type Client, connect, type Store, tellErrors } from './connection.ts'
 import { inboxOf } from './keys.ts'
 

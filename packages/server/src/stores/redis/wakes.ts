@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { StoreError } from '../../ports/store-error.ts'
-import { type OwnWakes, type Wakes, wakesKeptMs } from '../../ports/wakes.ts'
+import { type OwnWakes, type Wakes, wakesKeptMs } from '../../push/wakes.port.ts'
 import type { Store } from './connection.ts'
 
 export interface RedisWakesOptions {

@@ -1,4 +1,4 @@
-import type { ErasedCounts } from '../../ports/erasures.ts'
+import type { ErasedCounts } from '../../participants/erasures.port.ts'
 
 export const countColumns = ['devices', 'timeline_entries', 'calls', 'webhook_deliveries'] as const
 

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { countsKeptMs, type ErasedCounts, type Erasures, noneErased } from '../../ports/erasures.ts'
+import { countsKeptMs, type ErasedCounts, type Erasures, noneErased } from '../../participants/erasures.port.ts'
 import { addedSql, type CountRow, countColumns, countsOf, countValues } from '../sql/erasure-counts.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
 

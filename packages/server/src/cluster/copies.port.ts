@@ -1,0 +1,59 @@
+import type { RowFields } from './directory.port.ts'
+
+/** What changed of one session. */
+export interface SessionWrite {
+  readonly sessionId: string
+  /** The hash of its participant. */
+  readonly hash: string
+  readonly fence: number
+  /**
+   * `all`: begins a row that is not there, or takes it from an owner of before. `part`: needs the row as this owner left it.
+   * `gone`: the session is over.
+   */
+  readonly what: 'all' | 'part' | 'gone'
+  /** Undefined where nothing of the row changed. With `all` it is complete, else what never changes is left out. */
+  readonly row: RowFields | undefined
+  /** The copy, for a node that takes the session over; '' where nobody could go on with it. Written with the row. */
+  readonly state: string
+  /** The node that this one gives the session to; '' for whoever needs it. It may be written so more than once. */
+  readonly heir: string | undefined
+  /** How long it is remembered, in ms; undefined: as before. */
+  readonly ttlMs: number | undefined
+  readonly log: LogWrite
+}
+
+export interface LogWrite {
+  /** It is written anew. */
+  readonly isWhole: boolean
+  /** So many entries leave its begin. */
+  readonly dropped: number
+  /** These come to its end. */
+  readonly added: readonly string[]
+}
+
+/** One that was not written: which of them, and why. */
+export interface Refusal {
+  readonly index: number
+  /** `moved`: another owner has it with a socket. `other`: without one. `missing`: nobody has it. */
+  readonly why: 'moved' | 'other' | 'missing'
+}
+
+/** A session as it is looked after. */
+export type Remembered = Pick<SessionWrite, 'sessionId' | 'fence'> & { readonly ttlMs: number }
+
+/**
+ * The copies of the sessions of one node, with their rows: what another node needs to go on with them. Everything rejects with
+ * a `StoreError`; after `unknown` it may have been done.
+ */
+export interface Copies {
+  /** Sessions with the same answer are on one server, and can be in one call. */
+  partOf(sessionId: string): string
+  /** Writes sessions of one part, all at once; answers those that were refused. */
+  save(writes: readonly SessionWrite[]): Promise<readonly Refusal[]>
+  /** They are remembered for so long from now on; answers those that are not this node's any more. */
+  renew(sessions: readonly Remembered[]): Promise<readonly Refusal[]>
+  /** Whether everything of these sessions is there. */
+  areThere(sessions: readonly { sessionId: string; hash: string; hasLog: boolean }[]): Promise<boolean>
+  /** False while nothing can be written. */
+  isConnected(): boolean
+}

@@ -1,0 +1,84 @@
+/** What every node reads of a session. Its owner alone writes it, together with the copy (`cluster/copies.port.ts`). */
+export interface Row extends RowFields {
+  readonly sessionId: string
+  /** The run of a node that has the session in memory; '' where a node that stopped has left it to whoever needs it. */
+  readonly owner: string
+  /** How often the owner has changed. */
+  readonly fence: string
+}
+
+/** The part of a row that its owner says. */
+export interface RowFields extends RowOrigin {
+  readonly hasSocket: boolean
+  /** Which of the sockets that came back has it: of several at once the newest [RES1]. */
+  readonly turn: number
+  /** In ms since the epoch; infinite where the token has no end. */
+  readonly expiresAt: number
+  /** '' where the client has not said it. */
+  readonly appVersion: string
+  /** It has yet to hear how a call ended. */
+  readonly hasLast: boolean
+  /** A call rings there, and its client does not answer pings [PING1]. */
+  readonly isUnsure: boolean
+  /** Milliseconds within which the service expects its client back, if it closed the last socket with 1012 [PEER1]. */
+  readonly awaitedMs: number | undefined
+}
+
+/** What never changes of a session. */
+export interface RowOrigin {
+  /** As `deviceField` in `cluster/rows.ts` writes it. */
+  readonly device: string
+  /** Of one whose device is not known any more: which one it was not; '' where nothing is known. */
+  readonly isNotOf: string
+  readonly extended: boolean
+  readonly openedAt: number
+  /** Whose it is: the hash of the participant. */
+  readonly hash: string
+}
+
+/** A copy of a session, for the node that takes it over. */
+export interface Copy {
+  readonly fence: number
+  readonly state: string
+  /** False: a server that took over, or began again, may have lost the end of it. */
+  readonly isWhole: boolean
+  readonly entries: readonly string[]
+}
+
+/** One server of several that take writes. */
+export interface Master {
+  readonly name: string
+  /** Names what it has, and whose that was: another name where it was promoted, or began again. */
+  readonly origin: string
+  /** Where nodes say there what they have written; of that name there is one on each. */
+  readonly marker: string
+}
+
+/**
+ * Which sessions there are, and who owns them, as one node asks for it. Everything rejects with a `StoreError`. The servers may
+ * be emptied or replaced by replicas that lack the end: whether a missing row can be believed, `cluster/completeness.ts` says.
+ */
+export interface Directory {
+  /** Undefined where there is no such session. */
+  row(sessionId: string): Promise<Row | undefined>
+  /** The rows of a participant's sessions, in the order in which they were written first: those that are there. */
+  rowsOf(hash: string): Promise<readonly Row[]>
+  /**
+   * Makes this node the owner of a session, if its fence is still that; the owner of before can write nothing more of it.
+   * `gone`: there is nothing to go on with. Undefined where another node was faster.
+   */
+  claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
+  /** Nobody can go on with it: it is as if it had never been. */
+  forget(sessionId: string, fence: number): Promise<void>
+  /** The servers that take writes. */
+  masters(): Promise<readonly Master[]>
+  /** The name of the master that has the sessions under a tag. */
+  masterOf(tag: string): string
+  /**
+   * What each node has said at a marker. This node says `word` there first: if it had said something else before and was not
+   * told to be gone meanwhile, or where `isForced`; '' says nothing. Those in `dead` are said to be gone.
+   */
+  say(marker: string, word: string, isForced?: boolean, dead?: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** What this node has said there; null where the server does not know. */
+  said(marker: string): Promise<string | null>
+}

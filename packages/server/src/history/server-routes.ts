@@ -1,0 +1,70 @@
+/** Calls for application backends: /v1/server/calls and what is below it [SRV2]. */
+import { type CallPage, type CallShown, EndRequest, type TimelineShown } from '@ringwire/protocol/backend'
+import { createValidator } from '@ringwire/protocol/validate'
+import type { CallRef } from '../call/call.ts'
+import { failure, json, shortened } from '../http/replies.ts'
+import { createProductEndpoint, type ProductEndpointDeps } from '../products/endpoint.ts'
+import type { Quality } from '../services/quality.ts'
+import type { Timelines } from '../timeline/timelines.ts'
+import type { SeenCalls } from './seen-calls.ts'
+
+export interface ServerCallsDeps extends ProductEndpointDeps {
+  readonly seenCalls: SeenCalls
+  readonly timelines: Timelines
+  readonly quality: Pick<Quality, 'of'>
+  /** Ends a live call for its backend; of one that is over, or never was, nothing changes. */
+  readonly endCall: (ref: CallRef, note: string | null) => Promise<unknown>
+}
+
+export function createServerCallsEndpoints(deps: ServerCallsDeps) {
+  const { seenCalls, timelines, quality, endCall } = deps
+  const validateEnd = createValidator(EndRequest)
+  const shown = async (product: string, callUuid: string) => {
+    const call = await seenCalls.one(product, callUuid)
+    if (call === undefined) return noSuchCall(product, callUuid)
+    const shownCall = { ...call, quality: await quality.of({ product, callUuid: call.call_uuid }) }
+    return json(200, { success: true, call: shownCall } satisfies CallShown)
+  }
+  return {
+    serverCalls: createProductEndpoint(deps, async ({ product, query }) => {
+      const text = (name: string) => query.get(name) ?? undefined
+      const page = await seenCalls.page(product, {
+        status: text('status'),
+        userId: text('user_id'),
+        role: text('role'),
+        since: text('since'),
+        limit: text('limit'),
+        cursor: text('cursor'),
+        refused: text('refused'),
+      })
+      if (!page.ok) return failure('INVALID_QUERY', { message: `${page.field} ${page.message}.` })
+      const { data, refused, next_cursor } = page
+      return json(200, {
+        success: true,
+        data: [...data],
+        ...(refused !== undefined && { refused: [...refused] }),
+        next_cursor,
+      } satisfies CallPage)
+    }),
+    serverCall: createProductEndpoint(deps, ({ product, params }) => shown(product, params.call_uuid ?? '')),
+    serverTimeline: createProductEndpoint(deps, async ({ product, params }) => {
+      const timeline = await timelines.of(product, params.call_uuid ?? '')
+      return timeline === undefined
+        ? noSuchCall(product, params.call_uuid ?? '')
+        : json(200, { success: true, ...timeline } satisfies TimelineShown)
+    }),
+    serverEndCall: createProductEndpoint(deps, async ({ product, params, body }) => {
+      const checked = validateEnd(body)
+      if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
+      const callUuid = (params.call_uuid ?? '').toLowerCase()
+      if ((await seenCalls.one(product, callUuid)) === undefined) return noSuchCall(product, callUuid)
+      await endCall({ product, callUuid }, checked.value.reason || null)
+      return shown(product, callUuid)
+    }),
+  }
+}
+
+const noSuchCall = (product: string, callUuid: string) =>
+  failure('NOT_FOUND', {
+    message: `The product ${product} has no call ${shortened(callUuid)}. It never was, is of another product, or is not kept any more.`,
+  })

@@ -1,0 +1,53 @@
+/**
+ * What a process knows of all products and keys, so that nothing waits for a store: which products pass relayed addresses
+ * alone [PRIV1], and which keys are disabled [KEY1]. What another process changes it hears within `lookMs`.
+ *
+ *   const policies = createPolicies({ products, onDisabled, onError })
+ *   await policies.start()                  reads them; rejects where the store fails
+ *   policies.isRelayOnly(product), policies.isDisabled(keyTag)
+ */
+import { keyTag } from '../auth/key-tag.ts'
+import type { ProductStore } from '../ports/product-store.ts'
+import { lookEvery } from '../time/looking.ts'
+
+export interface PoliciesOptions {
+  readonly products: Pick<ProductStore, 'policies'>
+  /** Called when a key is disabled that was not before. */
+  readonly onDisabled: () => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface ProductPolicies {
+  start(): Promise<void>
+  stop(): void
+  isRelayOnly(product: string): boolean
+  /** Whether participants of the product see if their peers are there [PRES1]. */
+  isPresenceOpen(product: string): boolean
+  /** Whether the key with this tag is disabled now. */
+  isDisabled(tag: string | null): boolean
+}
+
+/** Sockets everywhere are closed within a second; a look takes a moment, and closing them, too. */
+const lookMs = 300
+
+export function createPolicies({ products, onDisabled, onError }: PoliciesOptions): ProductPolicies {
+  let relayOnly: ReadonlySet<string> = new Set()
+  let presence: ReadonlySet<string> = new Set()
+  let disabled: ReadonlySet<string> = new Set()
+
+  async function look(): Promise<void> {
+    const found = await products.policies()
+    const before = disabled
+    relayOnly = new Set(found.relayOnly)
+    presence = new Set(found.presence)
+    disabled = new Set(found.disabledKeys.map(keyTag))
+    if ([...disabled].some((tag) => !before.has(tag))) onDisabled()
+  }
+
+  return {
+    ...lookEvery(lookMs, look, onError),
+    isRelayOnly: (product) => relayOnly.has(product),
+    isPresenceOpen: (product) => presence.has(product),
+    isDisabled: (tag) => tag !== null && disabled.has(tag),
+  }
+}

@@ -1,0 +1,34 @@
+import type { Call } from '../call/call.ts'
+import type { Sent, SentResult } from '../push/sender.ts'
+import type { CalleeDevices } from '../push/waking.ts'
+import type { Attempt, DeliveryResult } from '../webhooks/webhooks.ts'
+import type { Recorder } from './recorder.ts'
+
+/** Writes down what became of pushes and webhooks in the timelines of their calls [TRACE1]. */
+export interface Observers {
+  /** No device of the callee's could be woken. */
+  noDevice(call: Call, found: CalleeDevices): void
+  pushed(result: SentResult, reason: string, sent: Sent): void
+  hooked(result: DeliveryResult, attempt: Attempt): void
+}
+
+export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
+  return {
+    noDevice({ product, callUuid }, { connected, registered }) {
+      const detail = { connected, registered }
+      recorder.record({ product, callUuid }, { what: 'no_device', side: 'callee', detail })
+    },
+    pushed(result, reason, { device: { participant, deviceId, address }, message, afterMs }) {
+      const { type, callUuid } = message
+      const detail = { type, platform: address.platform, result, reason, after_ms: afterMs }
+      recorder.record({ product: participant.product, callUuid }, { what: 'push', side: 'callee', deviceId, detail })
+    },
+    // What was answered is not said: it is the endpoint's, and an error may name addresses.
+    hooked(result, { delivery, endpoint, status, afterMs }) {
+      const { subject, type, attempts } = delivery
+      if (!type.startsWith('call.')) return
+      const detail = { type, endpoint: endpoint.id, result, status, attempt: attempts + 1, after_ms: afterMs }
+      recorder.record({ product: endpoint.product, callUuid: subject }, { what: 'webhook', side: null, detail })
+    },
+  }
+}
