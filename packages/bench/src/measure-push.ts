@@ -1,5 +1,5 @@
 // From a call to the request at a push service, for callees who are not connected.
-import { makeVapidKey } from '../../server/src/push/vapid.ts'
+import { makeVapidKey } from '../../server/src/config/push-keys.ts'
 import type { Result } from './jobs/job.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
 import { startReceiver } from './receivers.ts'

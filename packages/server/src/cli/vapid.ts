@@ -1,6 +1,6 @@
 /** `ringwire vapid`: the pair of keys by which push services of browsers know this service [PUSH2]. */
 import type { Command } from 'commander'
-import { makeVapidKey } from '../push/vapid.ts'
+import { makeVapidKey } from '../config/push-keys.ts'
 import { printJson, type Surroundings } from './command.ts'
 
 export function addVapidCommand(program: Command, surroundings: Surroundings): void {

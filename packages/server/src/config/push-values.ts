@@ -1,6 +1,4 @@
-import { readApnsKey } from '../push/apns.ts'
-import { type FcmCredentials, readFcmCredentials } from '../push/fcm.ts'
-import { readVapidKey, type VapidKey } from '../push/vapid.ts'
+import { type FcmCredentials, readApnsKey, readFcmCredentials, readVapidKey, type VapidKey } from './push-keys.ts'
 import { isLoopbackHost, type ValueType } from './values.ts'
 
 /** A value that is read by the part that uses it; what is wrong with it shows nothing of it. */

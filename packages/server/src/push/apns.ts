@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { ClientHttp2Session } from 'node:http2'
 import type { PushAddress } from '../ports/devices.ts'
 import { signJwt } from './jwt.ts'
@@ -11,16 +11,6 @@ export interface ApnsCredentials {
   readonly teamId: string
   /** The bundle id of the app. */
   readonly topic: string
-}
-
-/** The PEM of a .p8 file, as text of an environment variable too (`\n`); undefined where it is none. */
-export function readApnsKey(text: string): KeyObject | undefined {
-  try {
-    const key = createPrivateKey(text.replaceAll('\\n', '\n'))
-    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined
-  } catch {
-    return undefined
-  }
 }
 
 export const apnsUrls = {

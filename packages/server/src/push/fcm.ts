@@ -1,36 +1,10 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { isLoopbackHost } from '../config/values.ts'
+import type { FcmCredentials } from '../config/push-keys.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
 import { type Answer, createPost, type Post } from '../outgoing/post.ts'
 import type { PushAddress } from '../ports/devices.ts'
 import { signJwt } from './jwt.ts'
 import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
 
-/** What Firebase Cloud Messaging is asked with: of the JSON that the console gives for a service account. */
-export interface FcmCredentials {
-  readonly projectId: string
-  readonly clientEmail: string
-  readonly key: KeyObject
-  readonly tokenUrl: string
-}
-
-/** Undefined where the text is no key of a service account. */
-export function readFcmCredentials(text: string): FcmCredentials | undefined {
-  try {
-    const { project_id, client_email, private_key, token_uri = googleTokenUrl } = JSON.parse(text)
-    if (typeof project_id !== 'string' || !/^[\w.:-]+$/.test(project_id) || typeof client_email !== 'string') return
-    if (typeof private_key !== 'string' || typeof token_uri !== 'string') return
-    const { protocol, hostname } = new URL(token_uri)
-    if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname))) return
-    const key = createPrivateKey(private_key)
-    if (key.asymmetricKeyType !== 'rsa') return
-    return { projectId: project_id, clientEmail: client_email, key, tokenUrl: token_uri }
-  } catch {
-    return undefined
-  }
-}
-
-const googleTokenUrl = 'https://oauth2.googleapis.com/token'
 const scope = 'https://www.googleapis.com/auth/firebase.messaging'
 /** An access token has 2 KiB at the most, and an error says why at length. In bytes. */
 const answerBytes = 16 * 1024

@@ -1,7 +1,8 @@
+import type { VapidKey } from '../config/push-keys.ts'
 import type { Post } from '../outgoing/post.ts'
 import type { PushAddress } from '../ports/devices.ts'
 import { type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
-import { createVapid, type VapidKey } from './vapid.ts'
+import { createVapid } from './vapid.ts'
 import { encryptForSubscription, maxPlaintextBytes } from './web-push-encryption.ts'
 
 export interface WebPushOptions {

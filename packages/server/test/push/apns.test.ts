@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
-import { type ApnsCredentials, createApns, readApnsKey } from '../../src/push/apns.ts'
+import { readApnsKey } from '../../src/config/push-keys.ts'
+import { type ApnsCredentials, createApns } from '../../src/push/apns.ts'
 import type { PushMessage, PushService } from '../../src/push/service.ts'
 import { type ApnsServer, startApnsServer } from './apns-server.ts'
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { type Certificates, makeCertificates } from '@ringwire/testkit/certificates'
 import { freePort } from '@ringwire/testkit/ports'
 import { loadConfig } from '../../src/config/config.ts'
-import { readApnsKey } from '../../src/push/apns.ts'
+import { readApnsKey } from '../../src/config/push-keys.ts'
 import { tryApns, tryPushServices } from '../../src/push/check.ts'
 import { type Box, createBox } from '../cli/command.ts'
 import { type ApnsServer, startApnsServer } from './apns-server.ts'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type AddressInfo, createServer } from 'node:net'
-import { createFcm, readFcmCredentials } from '../../src/push/fcm.ts'
+import { readFcmCredentials } from '../../src/config/push-keys.ts'
+import { createFcm } from '../../src/push/fcm.ts'
 import type { PushMessage } from '../../src/push/service.ts'
 import { type FcmServer, startFcmServer } from './fcm-server.ts'
 

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
-import { makeVapidKey } from '../../src/push/vapid.ts'
+import { makeVapidKey } from '../../src/config/push-keys.ts'
 import { ask } from '../scenarios/backend/calls.ts'
 
 /** A whole service beside a webhook endpoint and a push service that answer without end [HOOK4]. */
