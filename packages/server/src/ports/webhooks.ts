@@ -45,6 +45,14 @@ export interface Claimed extends Delivery {
   readonly isAskedFor: boolean
 }
 
+/** It is not attempted any more. */
+export interface FailedDelivery {
+  readonly delivery: Claimed
+  readonly endpoint: WebhookEndpoint
+  /** The status that was answered, or what went wrong. */
+  readonly cause: string
+}
+
 /** Of a delivery that was made at an instant: later ones of one process are greater (RFC 9562 section 5.7). */
 export function newDeliveryId(at: number): string {
   return `msg_${Bun.randomUUIDv7('hex', Math.trunc(at)).replaceAll('-', '')}`

@@ -9,11 +9,11 @@ import { createAddressGuard } from '../outgoing/addresses.ts'
 import { createPost, noConnection } from '../outgoing/post.ts'
 import { accepted, created, ended, participant, ringing } from '../ports/call-store.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { Attempted, Claimed } from '../ports/webhooks.ts'
+import type { Attempted, Claimed, FailedDelivery } from '../ports/webhooks.ts'
 import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './endpoints.ts'
 import type { WakeHook } from './wake-hook.ts'
-import { createWebhooks, type DeliveryResult, type FailedDelivery, pauseMs, type Webhooks } from './webhooks.ts'
+import { createWebhooks, type DeliveryResult, pauseMs, type Webhooks } from './webhooks.ts'
 
 const { product } = ringing()
 const begun = () => ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now + 45_000 })

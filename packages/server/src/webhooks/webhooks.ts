@@ -8,6 +8,7 @@ import { StoreError } from '../ports/store-error.ts'
 import {
   type Attempted,
   type Claimed,
+  type FailedDelivery,
   newDeliveryId,
   type Taken,
   type WebhookEndpoint,
@@ -73,13 +74,6 @@ export interface Attempt {
   /** What was answered; null: nothing. */
   readonly status: number | null
   readonly afterMs: number
-}
-
-export interface FailedDelivery {
-  readonly delivery: Claimed
-  readonly endpoint: WebhookEndpoint
-  /** The status that was answered, or what went wrong. */
-  readonly cause: string
 }
 
 export interface WebhooksOptions {
