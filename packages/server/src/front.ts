@@ -7,7 +7,6 @@ import type { CallRef } from './call/call.ts'
 import type { Config, JwtSecret } from './config/config.ts'
 import { createHistory } from './history/history.ts'
 import { createSeenCalls } from './history/seen-calls.ts'
-import { createHttpApp } from './http/app.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLocalLimits, type Limits } from './limits/limits.ts'
@@ -22,6 +21,7 @@ import { createOnline } from './presence/online.ts'
 import { createPresence } from './presence/presence.ts'
 import type { ProductPolicies } from './products/policies.ts'
 import type { Sender } from './push/sender.ts'
+import { createRest } from './rest.ts'
 import type { Domain } from './services/domain.ts'
 import { createDispatch } from './signaling/dispatch.ts'
 import { createGateway } from './signaling/gateway.ts'
@@ -144,7 +144,7 @@ export function createFront(parts: FrontDeps) {
     now: clock.now,
   })
   const clientAddress = createClientAddress(config.trustProxy, logger)
-  const app = createHttpApp({
+  const app = createRest({
     ...shared,
     secrets,
     clientAddress,

@@ -1,7 +1,7 @@
 /**
- * The REST endpoints. The only place that knows the HTTP framework.
+ * The REST endpoints, whatever answers there. The only place that knows the HTTP framework.
  *
- *   const app = createHttpApp({ config, clientAddress, journal, clock, products, tokens, iceServers, limits, … })
+ *   const app = createHttpApp({ config, clientAddress, journal, localLimits, handlers })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
  * The gateway takes every upgrade that is in order. The rest of what asks for its path is told what is wrong with it.
@@ -9,64 +9,27 @@
 import type { EndpointName } from '@ringwire/protocol/endpoints'
 import { type PathParams, type Route, routeAt, routes } from '@ringwire/protocol/routes'
 import { type Context, Hono } from 'hono'
-import { createJwksEndpoint } from '../auth/routes.ts'
-import type { Tokens } from '../auth/tokens.ts'
-import type { Config, JwtSecret } from '../config/config.ts'
-import { createWsUrl } from '../config/ws-url.ts'
-import type { History } from '../history/history.ts'
-import { createCallHistoryEndpoint } from '../history/routes.ts'
-import type { SeenCalls } from '../history/seen-calls.ts'
-import { createServerCallsEndpoints, type ServerCallsDeps } from '../history/server-routes.ts'
-import type { IceServersOf } from '../ice/ice-servers.ts'
-import { createIceServersEndpoint } from '../ice/routes.ts'
-import { allowed, type Limits, type LocalLimits } from '../limits/limits.ts'
-import type { HealthChecks } from '../observability/health.ts'
+import type { Config } from '../config/config.ts'
+import { allowed, type LocalLimits } from '../limits/limits.ts'
 import type { Journal } from '../observability/journal.ts'
-import type { ExportOf } from '../participants/export.ts'
-import type { Participants } from '../participants/participants.ts'
-import { createServerParticipantsEndpoints } from '../participants/server-routes.ts'
-import type { Clock } from '../ports/clock.ts'
 import { andThen } from '../ports/maybe.ts'
-import type { ProductStore } from '../ports/product-store.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { createProductAuth } from '../products/product-auth.ts'
-import { createSessionTokenEndpoint } from '../products/session-token.ts'
-import { createDeviceEndpoints, type DeviceDeps } from '../push/routes.ts'
-import type { Timelines } from '../timeline/timelines.ts'
-import { createServerWebhooksEndpoints, type ServerWebhooksDeps } from '../webhooks/server-routes.ts'
 import { saysTooLarge } from './body.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
-import { refuseHandshake } from './handshake.ts'
-import { empty, failure, healthReply, retryAfter } from './replies.ts'
+import { empty, failure, retryAfter } from './replies.ts'
 import { targetOf } from './request-target.ts'
-import { createRingEndpoints, type RingDeps } from './ring.ts'
 
-export interface HttpDeps extends RingDeps, DeviceDeps {
-  readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
+export interface HttpDeps {
+  readonly config: Pick<Config, 'host' | 'port' | 'allowedOrigins'>
   readonly journal: Pick<Journal, 'failed'>
-  readonly clock: Clock
-  readonly products: Pick<ProductStore, 'findKey'>
-  readonly tokens: Tokens
-  /** What they are signed with. */
-  readonly secrets: readonly JwtSecret[]
-  readonly iceServers: IceServersOf
-  readonly isRelayOnly: (product: string) => boolean
-  readonly turnExpiry: (now: number) => number | null
-  readonly limits: Limits
-  readonly localLimits: LocalLimits
-  readonly history: History
-  readonly seenCalls: SeenCalls
-  readonly timelines: Timelines
-  readonly quality: ServerCallsDeps['quality']
-  readonly participants: Participants
-  readonly exportOf: ExportOf
-  readonly endCall: ServerCallsDeps['endCall']
-  readonly webhooks: ServerWebhooksDeps['webhooks']
-  readonly health: HealthChecks
+  readonly localLimits: Pick<LocalLimits, 'request'>
   readonly clientAddress: ClientAddress
+  readonly handlers: Handlers
 }
 
+/** What answers at each endpoint of the registry. */
+export type Handlers = Readonly<Record<EndpointName, Handler>>
 export interface HttpApp {
   fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response>
 }
@@ -75,9 +38,8 @@ type Env = { Bindings: { address: string | undefined } }
 type Handler = (request: Request, address: string | undefined, params: PathParams) => Response | Promise<Response>
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { config, journal, localLimits, clientAddress } = deps
+  const { config, journal, localLimits, clientAddress, handlers } = deps
   const cors = createCors(config.allowedOrigins)
-  const handlers = handlersOf(deps)
 
   const app = new Hono<Env>()
   for (const route of routes) {
@@ -143,26 +105,6 @@ function isEndpoint(route: Route | undefined, method: string): boolean {
 /** Hono answers HEAD with what GET would say, without the body. */
 function allowOf({ endpoints }: Route): string {
   return [...endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS'].join(', ')
-}
-
-/** What answers at each endpoint of the registry. */
-function handlersOf(deps: HttpDeps): Readonly<Record<EndpointName, Handler>> {
-  const { config, clock, health } = deps
-  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo !== false })
-  return {
-    sessionToken: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
-    jwks: createJwksEndpoint(deps),
-    callHistory: createCallHistoryEndpoint(deps),
-    iceServers: createIceServersEndpoint(deps),
-    ...createServerCallsEndpoints({ ...deps, authenticate }),
-    ...createServerWebhooksEndpoints({ ...deps, authenticate }),
-    ...createServerParticipantsEndpoints({ ...deps, authenticate }),
-    ...createRingEndpoints(deps),
-    ...createDeviceEndpoints(deps),
-    liveness: () => healthReply(health.live()),
-    readiness: async () => healthReply(await health.ready()),
-    webSocket: refuseHandshake,
-  }
 }
 
 function closing(response: Response): Response {

@@ -10,7 +10,6 @@ import { createTokens, type TokenInput, type Tokens } from '../../src/auth/token
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { createHistory } from '../../src/history/history.ts'
 import { createSeenCalls } from '../../src/history/seen-calls.ts'
-import { createHttpApp } from '../../src/http/app.ts'
 import { runtimeBodyBound } from '../../src/http/body.ts'
 import { createClientAddress } from '../../src/http/client-address.ts'
 import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
@@ -21,6 +20,7 @@ import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createAddressGuard } from '../../src/outgoing/addresses.ts'
 import { hashSecret } from '../../src/products/product-auth.ts'
+import { createRest } from '../../src/rest.ts'
 import { createDomain } from '../../src/services/domain.ts'
 import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
 import { createMemorySessions } from '../../src/stores/memory/sessions.ts'
@@ -150,7 +150,7 @@ export function startRest(options: RestOptions): RestService {
     },
   })
   const localLimits = createLocalLimits(config, createMemoryCounters())
-  const app = createHttpApp({
+  const app = createRest({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
     journal: createJournal({ logger, isDebug: true, now: () => performance.now(), meter }),

@@ -1,0 +1,78 @@
+import { createJwksEndpoint } from './auth/routes.ts'
+import type { Tokens } from './auth/tokens.ts'
+import type { Config, JwtSecret } from './config/config.ts'
+import { createWsUrl } from './config/ws-url.ts'
+import type { History } from './history/history.ts'
+import { createCallHistoryEndpoint } from './history/routes.ts'
+import type { SeenCalls } from './history/seen-calls.ts'
+import { createServerCallsEndpoints, type ServerCallsDeps } from './history/server-routes.ts'
+import { createHttpApp, type Handlers, type HttpApp } from './http/app.ts'
+import type { ClientAddress } from './http/client-address.ts'
+import { refuseHandshake } from './http/handshake.ts'
+import { healthReply } from './http/replies.ts'
+import { createRingEndpoints, type RingDeps } from './http/ring.ts'
+import type { IceServersOf } from './ice/ice-servers.ts'
+import { createIceServersEndpoint } from './ice/routes.ts'
+import type { Limits, LocalLimits } from './limits/limits.ts'
+import type { HealthChecks } from './observability/health.ts'
+import type { Journal } from './observability/journal.ts'
+import type { ExportOf } from './participants/export.ts'
+import type { Participants } from './participants/participants.ts'
+import { createServerParticipantsEndpoints } from './participants/server-routes.ts'
+import type { Clock } from './ports/clock.ts'
+import type { ProductStore } from './ports/product-store.ts'
+import { createProductAuth } from './products/product-auth.ts'
+import { createSessionTokenEndpoint } from './products/session-token.ts'
+import { createDeviceEndpoints, type DeviceDeps } from './push/routes.ts'
+import type { Timelines } from './timeline/timelines.ts'
+import { createServerWebhooksEndpoints, type ServerWebhooksDeps } from './webhooks/server-routes.ts'
+
+export interface RestDeps extends RingDeps, DeviceDeps {
+  readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
+  readonly journal: Pick<Journal, 'failed'>
+  readonly clock: Clock
+  readonly products: Pick<ProductStore, 'findKey'>
+  readonly tokens: Tokens
+  /** What they are signed with. */
+  readonly secrets: readonly JwtSecret[]
+  readonly iceServers: IceServersOf
+  readonly isRelayOnly: (product: string) => boolean
+  readonly turnExpiry: (now: number) => number | null
+  readonly limits: Limits
+  readonly localLimits: LocalLimits
+  readonly history: History
+  readonly seenCalls: SeenCalls
+  readonly timelines: Timelines
+  readonly quality: ServerCallsDeps['quality']
+  readonly participants: Participants
+  readonly exportOf: ExportOf
+  readonly endCall: ServerCallsDeps['endCall']
+  readonly webhooks: ServerWebhooksDeps['webhooks']
+  readonly health: HealthChecks
+  readonly clientAddress: ClientAddress
+}
+
+/** The REST API: which subject answers at which endpoint. */
+export function createRest(deps: RestDeps): HttpApp {
+  return createHttpApp({ ...deps, handlers: handlersOf(deps) })
+}
+
+/** What answers at each endpoint of the registry. */
+function handlersOf(deps: RestDeps): Handlers {
+  const { config, clock, health } = deps
+  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo !== false })
+  return {
+    sessionToken: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
+    jwks: createJwksEndpoint(deps),
+    callHistory: createCallHistoryEndpoint(deps),
+    iceServers: createIceServersEndpoint(deps),
+    ...createServerCallsEndpoints({ ...deps, authenticate }),
+    ...createServerWebhooksEndpoints({ ...deps, authenticate }),
+    ...createServerParticipantsEndpoints({ ...deps, authenticate }),
+    ...createRingEndpoints(deps),
+    ...createDeviceEndpoints(deps),
+    liveness: () => healthReply(health.live()),
+    readiness: async () => healthReply(await health.ready()),
+    webSocket: refuseHandshake,
+  }
+}
