@@ -25,10 +25,13 @@ interface Case {
 const breaks = (file: string, from: string): Case => ({ file, code: values(from), broken: importRule })
 const passes = (file: string, from: string): Case => ({ file, code: values(from), broken: undefined })
 
-/** Files of the services, and of what they are made of. */
-const services = ['auth', 'config', 'ice', 'observability', 'ports', 'services', 'time'].map((room) =>
-  server(`${room}/it.ts`),
-)
+/** What the service does, and what that is made of. */
+const subjects = [
+  ...['auth', 'calls', 'config', 'delivery', 'history', 'ice', 'limits', 'observability', 'outgoing', 'participants'],
+  ...['presence', 'products', 'push', 'time', 'timeline', 'webhooks'],
+]
+/** Files that nobody imports but those that start the service. */
+const starters = ['admin', 'backend', 'front', 'listen', 'main', 'rest', 'server'].map((name) => `../${name}.ts`)
 
 const rules: Record<string, Case[]> = {
   'protocol imports typebox and its own folder alone': [
@@ -99,8 +102,8 @@ const rules: Record<string, Case[]> = {
     passes(server('session/a.ts'), './log.ts'),
     passes(server('session/b.ts'), '../ports/push.ts'),
     passes(server('session/c.ts'), '../call/call.ts'),
-    ...['node:crypto', 'ioredis', '../services/calls.ts', '../stores/memory/told.ts', '../time/clock.ts'].map(
-      (from, i) => breaks(server(`session/x${i}.ts`), from),
+    ...['node:crypto', 'ioredis', '../calls/calls.ts', '../stores/memory/told.ts', '../time/clock.ts'].map((from, i) =>
+      breaks(server(`session/x${i}.ts`), from),
     ),
   ],
   'cluster/ knows other nodes by its ports alone': [
@@ -108,45 +111,83 @@ const rules: Record<string, Case[]> = {
     passes(server('cluster/b.ts'), '../ports/post.ts'),
     passes(server('cluster/c.ts'), '../session/table.ts'),
     passes(server('cluster/d.ts'), '../call/read.ts'),
-    ...['ioredis', '../stores/redis/keys.ts', '../services/calls.ts', '../signaling/outlet.ts', '../backend.ts'].map(
+    ...['ioredis', '../stores/redis/keys.ts', '../calls/calls.ts', '../signaling/outlet.ts', '../backend.ts'].map(
       (from, i) => breaks(server(`cluster/x${i}.ts`), from),
     ),
   ],
-  'services never import their callers, stores or the command line': [
-    breaks(server('stray.ts'), './signaling/gateway.ts'),
-    ...services.flatMap((file, i) =>
-      ['signaling/gateway.ts', 'http/app.ts', 'stores/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
-        (from, j) => breaks(file.replace('.ts', `${i}${j}.ts`), `../${from}`),
-      ),
+  'ports/ are contracts': [
+    passes(server('ports/a.ts'), './maybe.ts'),
+    passes(server('ports/b.ts'), '../call/call.ts'),
+    passes(server('ports/c.ts'), '@ringwire/protocol/events/auth'),
+    ...[
+      '../calls/calls.ts',
+      '../time/clock.ts',
+      '../stores/redis/keys.ts',
+      '../config/config.ts',
+      'bun',
+      'ioredis',
+    ].map((from, i) => breaks(server(`ports/x${i}.ts`), from)),
+  ],
+  'a contract beside its subject imports contracts': [
+    passes(server('push/a.port.ts'), '../ports/maybe.ts'),
+    passes(server('cluster/b.port.ts'), './directory.port.ts'),
+    ...['./sender.ts', '../session/table.ts', '../config/config.ts', 'node:crypto'].map((from, i) =>
+      breaks(server(`${i % 2 === 0 ? 'push' : 'cluster'}/x${i}.port.ts`), from),
     ),
-    breaks(server('services/history.ts'), 'bun:sqlite'),
-    passes(server('services/health.ts'), '../call/call.ts'),
-    passes(server('services/deadlines.ts'), 'node:crypto'),
+  ],
+  'subjects import neither their callers nor other nodes, stores or the command line': [
+    breaks(server('stray.ts'), './signaling/gateway.ts'),
+    breaks(server('stray-http.ts'), './http/app.ts'),
+    ...subjects.flatMap((folder) =>
+      [
+        ...['../signaling/gateway.ts', '../http/app.ts', '../stores/memory/calls.ts', '../cli/keys.ts'],
+        ...['../session/table.ts', '../cluster/owner.ts', ...starters],
+      ].map((from, i) => breaks(server(`${folder}/x${i}.ts`), from)),
+    ),
+    breaks(server('config/settings/x.ts'), '../../stores/redis/open.ts'),
+    breaks(server('history/history.ts'), 'bun:sqlite'),
+    passes(server('history/a.ts'), '../call/call.ts'),
+    passes(server('history/b.ts'), '../http/replies.ts'),
+    passes(server('calls/deadlines.ts'), 'node:crypto'),
     passes(server('auth/keys.ts'), '../ports/product-store.ts'),
   ],
   'signaling/ imports neither http/ nor stores/ nor what starts it': [
-    passes(server('signaling/a.ts'), '../services/calls.ts'),
+    passes(server('signaling/a.ts'), '../calls/calls.ts'),
     passes(server('signaling/b.ts'), './connection.ts'),
-    ...['../http/app.ts', '../stores/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map((from, i) =>
-      breaks(server(`signaling/x${i}.ts`), from),
-    ),
+    ...['../http/app.ts', '../http/replies.ts', '../stores/sqlite/calls.ts', '../cli/keys.ts', '../session/table.ts']
+      .concat(starters, '../cluster/owner.ts')
+      .map((from, i) => breaks(server(`signaling/x${i}.ts`), from)),
     breaks(server('signaling/y.ts'), 'bun:sqlite'),
   ],
-  'http/ imports neither signaling/ nor stores/ nor what starts it': [
-    passes(server('http/a.ts'), '../services/history.ts'),
-    ...['../signaling/gateway.ts', '../stores/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
-      (from, i) => breaks(server(`http/x${i}.ts`), from),
-    ),
+  'http/ knows no subject': [
+    passes(server('http/a.ts'), '../observability/health.ts'),
+    passes(server('http/b.ts'), '../limits/limits.ts'),
+    ...[
+      '../signaling/gateway.ts',
+      '../stores/sqlite/calls.ts',
+      '../cli/keys.ts',
+      '../history/routes.ts',
+      '../auth/tokens.ts',
+    ]
+      .concat(starters)
+      .map((from, i) => breaks(server(`http/x${i}.ts`), from)),
     breaks(server('http/y.ts'), 'bun:sqlite'),
   ],
-  'cli/ reaches stores through server.ts alone': [
-    passes(server('cli/a.ts'), '../server.ts'),
+  'cli/ reaches stores through main.ts alone': [
+    passes(server('cli/a.ts'), '../history/history.ts'),
     passes(server('cli/b.ts'), 'commander'),
-    ...['../stores/sqlite/products.ts', '../signaling/gateway.ts', '../http/app.ts', 'bun:sqlite'].map((from, i) =>
-      breaks(server(`cli/x${i}.ts`), from),
-    ),
+    ...[
+      '../stores/sqlite/products.ts',
+      '../signaling/gateway.ts',
+      '../http/app.ts',
+      '../session/table.ts',
+      'bun:sqlite',
+    ]
+      .concat(starters)
+      .map((from, i) => breaks(server(`cli/x${i}.ts`), from)),
+    breaks(server('cli/phone/x.ts'), '../../server.ts'),
   ],
-  'an adapter imports ports, call, its own folder and its driver': [
+  'a store imports contracts, call, its own folder and its driver': [
     passes(server('stores/sqlite/a.ts'), 'bun:sqlite'),
     passes(server('stores/sqlite/b.ts'), './rows.ts'),
     passes(server('stores/sqlite/c.ts'), '../../ports/push.ts'),
@@ -155,6 +196,8 @@ const rules: Record<string, Case[]> = {
     passes(server('stores/postgres/g.ts'), '../sql/rows.ts'),
     passes(server('stores/postgres/h.ts'), 'bun'),
     passes(server('stores/sql/i.ts'), '../../call/call.ts'),
+    passes(server('stores/redis/j.ts'), '../../cluster/directory.port.ts'),
+    passes(server('stores/memory/k.ts'), '../../session/table.ts'),
     ...[
       ['sqlite', '../memory/calls.ts'],
       ['sqlite', './../memory/calls.ts'],
@@ -167,15 +210,18 @@ const rules: Record<string, Case[]> = {
       ['sql', '../sqlite/rows.ts'],
       ['sql', 'bun:sqlite'],
       ['memory', '../sql/rows.ts'],
-      ['sqlite', '../../services/calls.ts'],
+      ['sqlite', '../../calls/calls.ts'],
+      ['redis', '../../cluster/directory.ts'],
+      ['redis', '../../session/table.ts'],
+      ['memory', '../../push/waking.ts'],
       ['sqlite', '../../signaling/gateway.ts'],
       ['sqlite', 'hono'],
-    ].map(([adapter, from], i) => breaks(server(`stores/${adapter}/x${i}.ts`), from ?? '')),
+    ].map(([store, from], i) => breaks(server(`stores/${store}/x${i}.ts`), from ?? '')),
   ],
-  'what is between two stores imports ports and these stores': [
+  'what is between two stores imports contracts and these stores': [
     passes(server('stores/a.ts'), './sqlite/content.ts'),
     passes(server('stores/b.ts'), '../ports/migration.ts'),
-    ...['../call/call.ts', '../services/calls.ts', '../backend.ts', 'bun:sqlite', 'bun'].map((from, i) =>
+    ...['../call/call.ts', '../calls/calls.ts', '../backend.ts', 'bun:sqlite', 'bun'].map((from, i) =>
       breaks(server(`stores/x${i}.ts`), from),
     ),
   ],
@@ -183,7 +229,7 @@ const rules: Record<string, Case[]> = {
     passes(server('backend.ts'), './stores/sqlite/calls.ts'),
     breaks(server('server.ts'), './stores/sqlite/calls.ts'),
     breaks(server('main.ts'), './stores/sqlite/calls.ts'),
-    breaks(server('services/migration.ts'), '../stores/migration.ts'),
+    breaks(server('rest.ts'), './stores/migration.ts'),
   ],
   'hono is known only in http/': [
     passes(server('http/hono.ts'), 'hono'),
@@ -260,11 +306,11 @@ const rules: Record<string, Case[]> = {
   ],
   'a unit test and its fixtures import nothing from a test folder': [
     passes(server('folder.test.ts'), '@ringwire/testkit/patience'),
-    passes(server('stores/sqlite/folder.fixture.ts'), '../../services/calls.ts'),
+    passes(server('stores/sqlite/folder.fixture.ts'), '../../calls/calls.ts'),
     breaks(server('folder-a.test.ts'), '../test/support/redis.ts'),
     breaks(server('call/folder.test.ts'), '../../test/model/machine.ts'),
     breaks(server('call/folder.fixture.ts'), '../../test/model/machine.ts'),
-    breaks(server('services/folder.property.test.ts'), '../../../client/test/support/people.ts'),
+    breaks(server('calls/folder.property.test.ts'), '../../../client/test/support/people.ts'),
     breaks('packages/client/src/media/folder.test.ts', '../../test/support/people.ts'),
     breaks('packages/testkit/src/folder.test.ts', '../../server/test/support/redis.ts'),
     {
@@ -301,12 +347,12 @@ const rules: Record<string, Case[]> = {
       broken: 'lint/suspicious/noImportCycles',
     },
     {
-      file: server('services/type-ring-a.ts'),
+      file: server('calls/type-ring-a.ts'),
       code: types('B', './type-ring-b.ts'),
       broken: 'lint/suspicious/noImportCycles',
     },
     {
-      file: server('services/type-ring-b.ts'),
+      file: server('calls/type-ring-b.ts'),
       code: "import { type It, value } from './type-ring-a.ts'\nexport type B = It | typeof value\n",
       broken: 'lint/suspicious/noImportCycles',
     },
