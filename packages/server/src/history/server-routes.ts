@@ -2,9 +2,9 @@
 import { type CallPage, type CallShown, EndRequest, type TimelineShown } from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { CallRef } from '../call/call.ts'
+import type { Quality } from '../calls/quality.ts'
 import { failure, json, shortened } from '../http/replies.ts'
 import { createProductEndpoint, type ProductEndpointDeps } from '../products/endpoint.ts'
-import type { Quality } from '../services/quality.ts'
 import type { Timelines } from '../timeline/timelines.ts'
 import type { SeenCalls } from './seen-calls.ts'
 

@@ -1,4 +1,4 @@
-import type { Waiter } from '../services/request.ts'
+import type { Waiter } from '../calls/request.ts'
 import { createSystemTimers } from '../time/timers.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'

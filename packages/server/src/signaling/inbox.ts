@@ -1,6 +1,6 @@
 import type { Call } from '../call/call.ts'
+import type { UnderWay, Waiter } from '../calls/request.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { UnderWay, Waiter } from '../services/request.ts'
 import { aboutCall } from './about.ts'
 import type { Refusal } from './dispatch.ts'
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { callKey } from '../call/call.ts'
+import { answered, connectPeer, done, openDomains } from '../calls/domain.fixture.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import { createSocket, somebody } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { answered, connectPeer, done, openDomains } from '../services/domain.fixture.ts'
 import { createSessionTable } from '../session/table.ts'
 import { Inbox, type Message } from './inbox.ts'
 

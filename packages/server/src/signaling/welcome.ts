@@ -1,6 +1,6 @@
 import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import type { SessionClaims } from '../auth/tokens.ts'
-import type { Arrival } from '../services/arrivals.ts'
+import type { Arrival } from '../calls/arrivals.ts'
 import type { SignalingSession } from './dispatch.ts'
 
 /** The session that a token stands for, and what it is told first. */

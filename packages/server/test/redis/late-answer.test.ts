@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { callKey } from '../../src/call/call.ts'
 import { decide } from '../../src/call/decide.ts'
-import { somebody } from '../../src/ports/sessions.fixture.ts'
 import {
   connectPeer,
   type Domain,
@@ -11,7 +10,8 @@ import {
   invited,
   openDomain,
   type Peer,
-} from '../../src/services/domain.fixture.ts'
+} from '../../src/calls/domain.fixture.ts'
+import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode } from './session-nodes.ts'
 

@@ -11,6 +11,7 @@ import {
   placeOf,
 } from '../call/call.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
+import { acceptedPush, type Delivery } from '../delivery/delivery.ts'
 import type { Ended, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import { newSessionId } from '../ports/session-id.ts'
@@ -18,7 +19,6 @@ import type { Sessions } from '../ports/sessions.ts'
 import { inBatches } from '../time/in-batches.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls } from './calls.ts'
-import { acceptedPush, type Delivery } from './delivery.ts'
 
 export interface RecoveryOptions {
   readonly store: LiveCallReads

@@ -15,6 +15,7 @@ import {
 } from '../call/call.ts'
 import { ringingData } from '../call/effects.ts'
 import type { Detail } from '../call/observed.ts'
+import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import type { Timers } from '../ports/clock.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
@@ -34,7 +35,6 @@ import type { Doubt } from '../push/waking.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import type { Calls } from './calls.ts'
-import type { Delivery } from './delivery.ts'
 import type { ClientSession } from './request.ts'
 
 export interface ArrivalsOptions {

@@ -6,10 +6,10 @@ import type { Revoked } from '../auth/revoked.ts'
 import { type RingTicket, type RingTickets, ticketSession } from '../auth/ring-ticket.ts'
 import { type Call, isLive, type RingingCall, sideOf } from '../call/call.ts'
 import type { Actor } from '../call/decide.ts'
+import { failure, json, retryAfter } from '../http/replies.ts'
 import type { LocalLimits } from '../limits/limits.ts'
 import type { CallStore } from '../ports/call-store.ts'
-import type { Calls } from '../services/calls.ts'
-import { failure, json, retryAfter } from './replies.ts'
+import type { Calls } from './calls.ts'
 
 export interface RingDeps {
   readonly ringTickets: Pick<RingTickets, 'verify'>
