@@ -5,7 +5,7 @@ import { bun, root, run, setup } from './setup.mjs'
 
 setup()
 const bin = (name) => join(root, 'node_modules', '.bin', name)
-const fileTests = ['docs', 'documents', 'imports'].map((name) => `./scripts/${name}.test.ts`)
+const fileTests = ['docs', 'documents', 'folders', 'imports'].map((name) => `./scripts/${name}.test.ts`)
 const steps = [
   [
     'format and lint',
