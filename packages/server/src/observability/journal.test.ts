@@ -197,6 +197,18 @@ test('[LOG2] a store that is lost, and back: one line each', async () => {
   ])
 })
 
+test('[LOG1] [LOG2] a request that failed is told without the names in its path', () => {
+  const { journal, read } = setUp()
+  for (const error of [new StoreError('unavailable', 'it is away'), new Error('a bug')]) {
+    for (const path of ['/v1/server/participants/customer/a-secret', '/v1/server/calls', '/A-Secret'])
+      journal.failed(error, 'a request failed', { method: 'GET', path })
+  }
+  const shown = ['/v1/server/participants/{role}/{user_id}', '/v1/server/calls', '(unknown)']
+  expect(read().map(({ method, path }) => `${method} ${path}`)).toEqual(
+    [...shown, ...shown].map((path) => `GET ${path}`),
+  )
+})
+
 test('[LOG2] a disk that is full is called so', () => {
   const { journal, read } = setUp()
   for (const text of [

@@ -130,7 +130,8 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       const about = subject === id ? {} : { callUuid: subject }
       bounded.write('warn', { ...fields, ...about, attempt: attempts + 1 }, 'a webhook could not be delivered')
     },
-    failed(error, message, fields = {}) {
+    failed(error, message, given = {}) {
+      const fields = given.path === undefined ? given : { ...given, path: pathOf(namelessPath(given.path)) }
       if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)
       else bounded.write('warn', { ...fields, error }, isFull(error) ? 'a store is full' : message)
     },
