@@ -58,7 +58,7 @@ export function createFront(parts: FrontDeps) {
   const revoked = createRevoked({
     products: stores.products,
     now: clock.now,
-    onRevoked: () => gateway.closeRevoked(),
+    onRevoked: (participants) => gateway.closeRevoked(participants),
     onError: (error) => journal.failed(error, 'tokens that were taken back could not be read'),
   })
   const presence = createPresence({

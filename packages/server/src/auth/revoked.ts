@@ -15,8 +15,8 @@ import { lookEvery } from '../time/looking.ts'
 export interface RevokedOptions {
   readonly products: Pick<ProductStore, 'revoke' | 'revocations' | 'pruneRevocations'>
   readonly now: () => number
-  /** Called after something was taken back, here or by another process. */
-  readonly onRevoked: () => void
+  /** Called after tokens of these participants were taken back, here or by another process; each is named by its hash. */
+  readonly onRevoked: (participants: readonly string[]) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -57,12 +57,12 @@ export function createRevoked({ products, now, onRevoked, onError }: RevokedOpti
   }
 
   async function look(): Promise<void> {
-    let isNews = false
+    const news: string[] = []
     for (const { participant, before, changedAt } of await products.revocations(mark - revocationOverlapMs)) {
-      isNews = learn(participant, before) || isNews
+      if (learn(participant, before)) news.push(participant)
       mark = Math.max(mark, changedAt)
     }
-    if (isNews) onRevoked()
+    if (news.length > 0) onRevoked(news)
   }
 
   async function prune(): Promise<void> {
@@ -82,7 +82,7 @@ export function createRevoked({ products, now, onRevoked, onError }: RevokedOpti
     async revoke(participant, before) {
       const hash = participantHash(participant)
       await products.revoke(hash, before, now())
-      if (learn(hash, before)) onRevoked()
+      if (learn(hash, before)) onRevoked([hash])
     },
   }
 }

@@ -30,3 +30,9 @@ export function tagOfSessionId(sessionId: string): string | undefined {
 export function tagOfHash(hash: string): string {
   return hash.slice(0, tagLength)
 }
+
+/** Tells at once which sessions may be of participants with these hashes: hardly any other has the tag of one. */
+export function mayBeOf(hashes: readonly string[]): (sessionId: string) => boolean {
+  const tags = new Set(hashes.map(tagOfHash))
+  return (sessionId) => tags.has(sessionId.slice(0, tagLength))
+}

@@ -26,6 +26,7 @@ import type { ExtendedRequest } from './extended-query.ts'
 import { createFlushing } from './flushing.ts'
 import { dropReplies } from './outlet.ts'
 import { createRebalance } from './rebalance.ts'
+import { closeRevoked } from './revoking.ts'
 import { createRoom } from './room.ts'
 import { createSenders } from './senders.ts'
 import { createStallWatch } from './stall.ts'
@@ -99,8 +100,11 @@ export interface Gateway {
    * own within `windowMs`.
    */
   closeAll(windowMs: number): Promise<void>
-  /** Closes the sockets of sessions whose token was taken back [SRV2], or whose product key is disabled [KEY1]. */
-  closeRevoked(): void
+  /**
+   * Closes the sockets of sessions whose token was taken back [SRV2], or whose product key is disabled [KEY1]; where
+   * `participants` are given by their hashes, only those.
+   */
+  closeRevoked(participants?: readonly string[]): void
   start(): void
   stop(): void
   /** Open sockets. */
@@ -470,10 +474,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await timers.sleep(lingerMs)
       await allLeft()
     },
-    closeRevoked() {
-      for (const connection of [...connections.keys()])
-        if (options.isRevoked(connection.session)) connection.close(4403, 'disconnected')
-    },
+    closeRevoked: (participants) => closeRevoked(connections.keys(), options.isRevoked, participants),
     start() {
       lastTick = clock.monotonic()
       stopTicking = timers.every(tickMs, tick)
