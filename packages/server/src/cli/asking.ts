@@ -79,31 +79,51 @@ export async function askService<T>(
   url.search = `?${new URLSearchParams({ ...asked.query, product: options.product })}`
   const signal = AbortSignal.timeout(limitMs)
   let response: Response
-  let answer: T & Failed
+  let answer: (T & Failed) | undefined
   try {
     for (;;) {
       response = await fetch(url, {
         method,
         headers: { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        redirect: 'error',
+        redirect: 'manual',
         signal,
       })
-      answer = (await response.json()) as typeof answer
+      answer = read<T & Failed>(await response.text())
       const againS = asked.asksAgain && response.status === 503 ? Number(response.headers.get('retry-after')) : 0
       if (againS === 0) break
       await Bun.sleep(againS * 1_000)
     }
   } catch (error) {
-    const message =
-      certificateProblem(error, url) ??
-      `No service answers at ${url.origin}. Start it, or give another --url (RINGWIRE_URL).`
+    const message = isTimeout(error)
+      ? `${url.origin} did not answer within ${limitMs / 1_000} s.`
+      : (certificateProblem(error, url) ??
+        `No service answers at ${url.origin}. Start it, or give another --url (RINGWIRE_URL).`)
     throw new CommandFailure(exitCodes.failed, message)
   }
-  if (response.status === 404) return undefined
-  if (response.ok) return answer
-  const { code, message } = answer.error ?? {}
-  throw new CommandFailure(exitCodes.failed, `${code ?? response.status}: ${message ?? ''}`)
+  if (answer !== undefined && response.ok) return answer
+  const { code, message } = answer?.error ?? {}
+  if (code === undefined) {
+    const look = 'Look whether --url (RINGWIRE_URL) names the service.'
+    throw new CommandFailure(
+      exitCodes.failed,
+      `${url.origin} answered ${response.status}, but not as Ringwire does. ${look}`,
+    )
+  }
+  if (code === 'NOT_FOUND') return undefined
+  throw new CommandFailure(exitCodes.failed, `${code}: ${message ?? ''}`)
+}
+
+const isTimeout = (error: unknown) => error instanceof Error && error.name === 'TimeoutError'
+
+/** Undefined where it is no JSON object: something else answers there. */
+function read<T>(text: string): T | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as T) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function urlOf(surroundings: Surroundings): string {

@@ -123,10 +123,11 @@ async function sayWhenReady(
   config: Config,
   { product, forwardTo }: ListenOptions,
 ): Promise<void> {
+  const place = placeOfKeys(config)
+  err(visible(`Waiting for the service that runs with ${place} on this machine: it looks every 2 seconds.`))
+  err('\n')
   const late = Bun.sleep(readyMs).then(() => 'late' as const)
-  if ((await Promise.race([asked, late])) === 'late') {
-    err(`No service has looked yet: is one running with ${placeOfKeys(config)}, on this machine?\n`)
-  }
+  if ((await Promise.race([asked, late])) === 'late') err('No service has looked yet: is it running?\n')
   await asked
   const where = forwardTo === undefined ? 'are printed' : `go to ${forwardTo.href}`
   err(visible(`Ready. Events of ${product} ${where}; Ctrl-C ends.`))

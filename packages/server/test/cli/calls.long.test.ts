@@ -117,6 +117,25 @@ test('[SRV2] end says why it could not, and never the secret', async () => {
   expect((await refused(ask))[0]).toBe(2)
 }, 240_000)
 
+test('[SRV2] a server that is no Ringwire is told from a call that is not there', async () => {
+  let status = 0
+  const headers = { Location: '/elsewhere' }
+  const other = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () => new Response('<h1>Somewhere else</h1>', { status, headers }),
+  })
+  try {
+    for (status of [200, 302, 404, 502]) {
+      const { code, err } = await run(`call end ${crypto.randomUUID()} --product shop --url ${other.url.origin}`, key)
+      const look = 'Look whether --url (RINGWIRE_URL) names the service.'
+      expect([code, err]).toEqual([1, `${other.url.origin} answered ${status}, but not as Ringwire does. ${look}\n`])
+    }
+  } finally {
+    await other.stop(true)
+  }
+}, 240_000)
+
 test('[SRV2] end asks a service that a proxy serves below a path, with a slash at its end or without', async () => {
   const proxy = Bun.serve({
     port: 0,

@@ -117,6 +117,18 @@ for (const [name, nodesOf] of compositions) {
   })
 }
 
+test('[HOOK1] what it waits for is said at once, also where no service runs', async () => {
+  const stopped = await new Service().start()
+  await stopped.terminate()
+  const env = { RINGWIRE_DATA_DIR: stopped.dataDir, RINGWIRE_BOOTSTRAP_KEYS: '', RINGWIRE_PORT: '0' }
+  const command = startTyping('webhooks listen --product shop'.split(' '), env)
+  await command.sees(/whsec_/)
+  command.interrupt()
+  const waiting = `Waiting for the service that runs with ${stopped.dataDir} on this machine`
+  expect(await command.ended).toMatchObject({ code: 0, err: expect.stringContaining(waiting) })
+  await stopped.dispose()
+}, 120_000)
+
 test('what cannot be listened to is said at once', async () => {
   const run = (args: string) =>
     startTyping(args.split(' '), { RINGWIRE_DATA_DIR: embedded.dataDir, RINGWIRE_PORT: '0' }).ended
