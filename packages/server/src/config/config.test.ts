@@ -233,6 +233,13 @@ describe('values', () => {
     expect(warnings.join()).not.toContain('hunter2')
   })
 
+  test('bootstrap keys with a comma between them warn: they would be one key', () => {
+    const long = 'x'.repeat(32)
+    const { warnings } = loadConfig({ RINGWIRE_BOOTSTRAP_KEYS: `a:hunter2${long}:shop,b:hunter3${long}:other` })
+    expect(warnings).toEqual([expect.stringMatching(/^RINGWIRE_BOOTSTRAP_KEYS: .*\ba\b.*; separates keys/)])
+    expect(warnings.join()).not.toContain('hunter')
+  })
+
   test('trusted proxies are a number, or addresses and CIDRs', () => {
     expect(load({ RINGWIRE_TRUST_PROXY: '2' }).trustProxy).toEqual({ kind: 'hops', hops: 2 })
     expect(load({ RINGWIRE_TRUST_PROXY: '10.0.0.0/8, ::1' }).trustProxy).toEqual({

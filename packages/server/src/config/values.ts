@@ -299,6 +299,8 @@ export function bootstrapKeys(): ValueType<readonly BootstrapKey[]> {
         if (typeof key === 'string') return bad(`entry ${index + 1} ${key}`)
         if (keys.some(({ keyId }) => keyId === key.keyId)) return bad(`the key ${key.keyId} is there twice`)
         if (key.secret.length < 32) warnings.push(`the secret of the key ${key.keyId} is under 32 characters`)
+        if (/:[^:]*,[^:]*:/.test(key.secret))
+          warnings.push(`the secret of the key ${key.keyId} looks like more keys: a ; separates keys, a comma products`)
         keys.push(key)
       }
       return ok(keys, warnings)
