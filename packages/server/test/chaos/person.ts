@@ -63,6 +63,11 @@ export class Person {
     this.run(this.keepCalling())
   }
 
+  /** The calls that it believes in. */
+  get open(): readonly string[] {
+    return [...this.calls.keys()]
+  }
+
   /** Begins nothing new; resolves when all of its calls are over. */
   async stop(): Promise<void> {
     this.stopping = true

@@ -20,7 +20,8 @@ export function storyOf({ header, traces, calls, events, hooks }: Recording, cal
         lines.push({ at, text: `endpoint-${index}: ${version} ${type} ${id}, answered ${answer}` })
   }
   for (const { user, entries } of traces) {
-    if (!people.includes(user)) continue
+    // One of several phones has a name of its own.
+    if (!people.includes(user.split(', ')[0] ?? '')) continue
     const near = aroundCall(entries, call)
     const seen = near.length > 0 ? near : socketsWhile(entries, row, header)
     for (const entry of seen) lines.push({ at: entry.at, text: `${user} ${textOf(entry, call)}` })

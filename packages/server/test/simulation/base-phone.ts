@@ -1,6 +1,6 @@
 import type { Handset } from '../chaos/person.ts'
 import type { Line, LineEvents, PhoneOptions } from '../chaos/phone.ts'
-import { type Frame, type FrameData, isRelay } from '../chaos/recording.ts'
+import { type Entry, type Frame, type FrameData, isRelay, type Trace } from '../chaos/recording.ts'
 import { inFull, inShort } from '../chaos/relay-text.ts'
 
 export interface BasePhoneOptions extends Omit<PhoneOptions, 'onFresh'> {
@@ -31,6 +31,8 @@ const probe = 'test.probe'
  */
 export class BasePhone implements Handset {
   private readonly options: BasePhoneOptions
+  private readonly entries: Entry[] = []
+  private sockets = 0
   private line: Line | undefined
   private openedAt = 0
   private isReady = false
@@ -43,19 +45,26 @@ export class BasePhone implements Handset {
     this.options = options
   }
 
+  get trace(): Trace {
+    return { user: this.options.userId, entries: this.entries }
+  }
+
   connect(): void {
     const { at, dial } = this.options
+    const socket = this.sockets++
     this.isReady = false
     this.openedAt = at()
     const events: LineEvents = {
       onText: (text) => {
-        if (line === this.line) this.take(inShort(JSON.parse(text) as Frame))
+        if (line === this.line) this.take(socket, inShort(JSON.parse(text) as Frame))
       },
-      onClosed: () => {
+      onClosed: (code) => {
+        this.entries.push({ kind: 'close', at: at(), socket, code })
         if (line === this.line) this.comeBack()
       },
     }
-    const { line } = dial('', events)
+    const { node, line } = dial('', events)
+    this.entries.push({ kind: 'open', at: at(), socket, node })
     this.line = line
   }
 
@@ -82,7 +91,8 @@ export class BasePhone implements Handset {
     lost.reset()
   }
 
-  private take(frame: Frame): void {
+  private take(socket: number, frame: Frame): void {
+    this.entries.push({ kind: 'in', at: this.options.at(), socket, frame })
     if (frame.event === 'auth.ok') this.onHello()
     else if (frame.request_id !== undefined) this.onReply(frame, frame.request_id)
     else this.hear(frame)
@@ -132,7 +142,7 @@ export class BasePhone implements Handset {
   request(event: string, data: FrameData): Promise<Frame | undefined> {
     const frame: Frame = { event, data }
     if (isRelay(frame)) {
-      if (this.isReady) this.line?.send(JSON.stringify(inFull(frame)))
+      if (this.isReady) this.send(frame)
       return Promise.resolve(undefined)
     }
     const { promise, resolve } = Promise.withResolvers<Frame>()
@@ -145,8 +155,13 @@ export class BasePhone implements Handset {
   private transmit(request: Request): void {
     const { id, event, data } = request
     request.sentAt = this.options.at()
-    this.line?.send(JSON.stringify({ event, request_id: id, data }))
-    this.line?.send(JSON.stringify({ event: probe, request_id: `${id} probe` }))
+    this.send({ event, request_id: id, data })
+    this.send({ event: probe, request_id: `${id} probe` })
+  }
+
+  private send(frame: Frame): void {
+    this.entries.push({ kind: 'out', at: this.options.at(), socket: this.sockets - 1, frame })
+    this.line?.send(JSON.stringify(inFull(frame)))
   }
 
   async online(): Promise<void> {

@@ -33,8 +33,8 @@ export interface Guest {
   readonly person: Person
   /** Who it is, and with which phone. */
   readonly name: string
-  /** Of an extended phone. */
-  readonly trace: Trace | undefined
+  readonly trace: Trace
+  readonly isBase: boolean
   /** With other phones, or with a base client. */
   readonly isApart: boolean
 }
@@ -79,7 +79,7 @@ function guestOf({ scheduler, cluster, count, random, timers, at }: GuestsOption
   const phone = extended ?? new BasePhone({ ...options, now: () => cluster.database.now })
   const newUuid = () => uuidOf(uuids)
   const person: Person = new Person(phone, { userId, others, random: random.fork(), timers, newUuid, pace })
-  return { phone, person, name, trace: extended?.trace, isApart }
+  return { phone, person, name, trace: phone.trace, isBase, isApart }
 }
 
 function claimsOf(userId: string, deviceId: string): SessionClaims {

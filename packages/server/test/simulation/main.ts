@@ -1,6 +1,7 @@
 /** `npm run simulate`: whole clusters in virtual time, a world for each seed, judged as chaos judges. */
 import { saveRecording } from '../chaos/recording.ts'
 import { printReport } from '../chaos/report.ts'
+import { storyOf } from '../chaos/story.ts'
 import { parseOptions, type SimulateOptions, usage } from './options.ts'
 import { isBad, type Lived } from './outline.ts'
 import { shrink } from './shrink.ts'
@@ -65,12 +66,16 @@ async function tell(bad: readonly Lived[], { world, record }: SimulateOptions): 
   const failed = bad.filter(({ failure }) => failure === undefined).sort((one, other) => one.seed - other.seed)
   for (const { seed } of failed.slice(0, told)) {
     const smallest = await shrink({ ...world, seed })
-    const { recording, verdict } = await live(smallest)
+    const { recording, verdict, traces } = await live(smallest)
     console.log(`The smallest world of seed ${seed}: ${JSON.stringify(smallest)}`)
-    printReport(recording, verdict, console.log)
+    printReport({ ...recording, traces }, verdict, console.log)
+    for (const call of callsIn(recording.header.stuck))
+      for (const line of storyOf({ ...recording, traces }, call)) console.log(line)
     if (record !== null && seed === failed[0]?.seed) saveRecording(record, recording)
   }
 }
+
+const callsIn = (texts: readonly string[]) => new Set(texts.flatMap((text) => /call (\S+)$/.exec(text)?.[1] ?? []))
 
 const parsed = parseOptions(process.argv.slice(2))
 if (!parsed.ok) {

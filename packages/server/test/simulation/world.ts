@@ -24,6 +24,8 @@ export interface WorldOptions {
 export interface Outcome {
   readonly recording: Recording
   readonly verdict: Verdict
+  /** What each phone saw, under its own name. */
+  readonly traces: readonly Trace[]
   /** How many events there were. */
   readonly steps: number
   /** How many faults were drawn. */
@@ -106,11 +108,12 @@ export async function live(options: WorldOptions): Promise<Outcome> {
     more.push({ kind, text, ...where } as Violation),
   )
   const verdict = { violations: [...violations, ...more], counts }
-  return { recording, verdict, steps: scheduler.steps, drawn: faults.drawn() }
+  const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
+  return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn() }
 }
 
 function tracesOf(people: readonly Guest[], isApart: boolean): Trace[] {
-  return people.flatMap((guest) => (guest.isApart === isApart ? (guest.trace ?? []) : []))
+  return people.flatMap((guest) => (guest.isApart === isApart && !guest.isBase ? guest.trace : []))
 }
 
 /** Nobody begins anything, all calls end, and everybody hears what there is to hear. Answers who or what does not end. */
@@ -129,6 +132,7 @@ async function finish(people: readonly Guest[], { database }: Cluster, timers: T
     'still has calls',
     people.map(({ name, person }) => [name, () => person.stop()]),
   )
+  for (const { name, person } of people) stuck.push(...person.open.map((call) => `${name} believes in call ${call}`))
   await each('holds live calls', [['the database', none]])
   await timers.sleep(lastNewsMs)
   await each(
