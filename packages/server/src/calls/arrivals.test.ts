@@ -244,3 +244,34 @@ for (const how of ['lost', 'replaced'] as const) {
     })
   })
 }
+
+test('[PLACE4] [WS4] a store that is away when a holder is found dead is asked again, for the place and for what was missed', async () => {
+  const away = new StoreError('unavailable', 'away')
+  let failures = 0
+  let isAway = false
+  function orAway<T>(work: () => T): T {
+    if (isAway) {
+      failures++
+      throw away
+    }
+    return work()
+  }
+  const { domain, callee, call } = await setUp({
+    store: (real) => ({ transition: (ref, decide) => orAway(() => real.transition(ref, decide)) }),
+    sessions: (real) => ({ collectFinals: (identity) => orAway(() => real.collectFinals(identity)) }),
+  })
+  const verdict = Promise.withResolvers<boolean>()
+  callee.socket.probe = () => verdict.promise
+  const session = again(callee)
+  await domain.arrivals.arrive(session, Object.assign(createSocket(), { isClosed: false }), undefined)
+  await domain.sessions.ready(session.sessionId)
+  isAway = true
+  verdict.resolve(false)
+  await until('the store was asked', () => failures > 0)
+  isAway = false
+  await until('it has the place', async () => {
+    const now = (await domain.store.load(call)) as LiveCall
+    return placeOf(now, 'callee')?.sessionId === session.sessionId
+  })
+  expect(failures).toBeGreaterThan(0)
+})

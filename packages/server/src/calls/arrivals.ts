@@ -91,7 +91,7 @@ export interface Arrivals {
 
 type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
 
-/** How long a store that is away is left alone before it is told of a new token, in ms. */
+/** How long a store that is away is left alone before it is asked again for who is in already, in ms. */
 const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
@@ -166,7 +166,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       return andThen(liveCallsOf(session), (live) =>
         // The phone that changed networks may have left a socket behind that never heard how its last call ended.
         andThen(sessions.owing(identity), (owing) => {
-          const verdicts: Promise<unknown>[] = owing.map((sessionId) => isAlive(sessionId))
+          const verdicts = owing.map((sessionId) => insist(session, () => isAlive(sessionId)))
           // They are awaited last: one that fails before is not unheard.
           for (const verdict of verdicts) verdict.catch(() => {})
           note(session, live, 'socket_found', { resumed: false })
@@ -192,9 +192,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const isNamed = place.sessionId === named
       const isAnybodyThere =
         place.state === 'held' && !isNamed && (await sessions.sinkOf(place.sessionId, place.node)) !== undefined
-      const taken = takePlace(session, call, named)
-      if (isAnybodyThere) verdicts.push(taken.catch(onError))
-      else await taken
+      const take = () => takePlace(session, call, named)
+      if (isAnybodyThere) verdicts.push(insist(session, take).catch(onError))
+      else await take()
     }
     await collect(identityOf(session), verdicts)
     return session.extended ? { ...arrival, activeCalls: await readActiveCalls(session) } : arrival
@@ -204,8 +204,24 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   function collect(identity: SessionIdentity, verdicts: readonly Promise<unknown>[]): MaybePromise<void> {
     if (verdicts.length === 0) return sessions.collectFinals(identity)
     Promise.all(verdicts)
-      .then(() => sessions.collectFinals(identity))
+      .then(() => insist(identity, () => sessions.collectFinals(identity)))
       .catch(onError)
+  }
+
+  /** Its client is in, and nobody would ask again for it: a store that is away is asked for as long as the session is here. */
+  async function insist(
+    { sessionId }: Pick<ClientSession, 'sessionId'>,
+    work: () => MaybePromise<unknown>,
+  ): Promise<void> {
+    for (;;) {
+      try {
+        await work()
+        return
+      } catch (error) {
+        if (!(error instanceof StoreError) || sessions.heldHere(sessionId) === undefined) throw error
+      }
+      await timers.sleep(retryMs)
+    }
   }
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
@@ -220,7 +236,10 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       note(session, live, 'socket_found', { resumed: true })
       const stale = ringing.filter((key) => !live.some((call) => callKey(call) === key))
       return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () =>
-        live.length === 0 ? arrival : takeBack(session, live, arrival),
+        // It may have gone before it was clear what it was to find, and has still to look.
+        andThen(collect(identityOf(session), []), () =>
+          live.length === 0 ? arrival : takeBack(session, live, arrival),
+        ),
       )
     })
   }

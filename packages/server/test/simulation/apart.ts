@@ -12,8 +12,7 @@ import type { Recording, Trace } from '../chaos/recording.ts'
 export function checkApart(traces: readonly Trace[], recording: Recording, report: Report): void {
   const readings = traces.map(read)
   const facts = factsOf(recording)
-  const apart = new Set(recording.header.apart)
-  checkStreams(readings, report, (call) => apart.has(facts.get(call)?.row.callee ?? ''))
+  checkStreams(readings, facts, new Set(recording.header.apart), report)
   const accepts = readings.flatMap((reading) =>
     reading.requests
       .filter(isAnswer)

@@ -22,6 +22,8 @@ const backoffMs = 400
 const patience = { helloMs: 2_500, probeMs: 5_000 } as const
 /** A ring of which nothing more is heard is over so long after its time. */
 const afterRingMs = 1_000
+/** Its calls end with one of these, or with an error to a request that is about them. */
+const hangUps: readonly string[] = ['call.end', 'call.cancel', 'call.reject']
 /** Nobody knows it, and the answer says that everything before it has taken effect [ORD1, ENV3]. */
 const probe = 'test.probe'
 
@@ -39,6 +41,8 @@ export class BasePhone implements Handset {
   private asked = 0
   private pending: Request[] = []
   private readonly rings = new Map<string, () => void>()
+  /** The calls that it has a side of; of its own that nobody has answered yet the invite. */
+  private readonly calls = new Map<string, FrameData | undefined>()
   private whenReady: (() => void)[] = []
 
   constructor(options: BasePhoneOptions) {
@@ -101,7 +105,24 @@ export class BasePhone implements Handset {
   private onHello(): void {
     this.isReady = true
     for (const request of this.pending) this.transmit(request)
+    this.askWhatBecameOfThem()
     for (const resolve of this.whenReady.splice(0)) resolve()
+  }
+
+  /** Where a call goes on, neither changes anything; where it is over, the answer or a final notice says so. */
+  private askWhatBecameOfThem(): void {
+    for (const [callUuid, invite] of this.calls) {
+      if (invite === undefined) void this.request('call.connected', { call_uuid: callUuid })
+      else void this.request('call.invite', invite).then((reply) => this.learn(callUuid, reply))
+    }
+  }
+
+  private learn(callUuid: string, reply: Frame | undefined): void {
+    const status = reply?.data?.status
+    if (status === 'ringing' || reply?.error?.retryable === true) return
+    const isLive = status === 'accepted' || status === 'connected'
+    const data = { call_uuid: callUuid, ...(isLive ? {} : { ended_at: '' }) }
+    this.hear({ event: isLive ? 'call.accepted' : 'call.ended', data })
   }
 
   private onReply(frame: Frame, id: string): void {
@@ -111,14 +132,26 @@ export class BasePhone implements Handset {
     this.pending = this.pending.filter((each) => each !== request)
     // What was taken in silence was done.
     const done = { event: request.event, data: { status: statusOf[request.event] ?? 'done' } }
-    if (request.event === 'call.accept' && isProbe !== undefined) this.stopRing(request.data.call_uuid)
-    request.resolve(isProbe === undefined ? frame : done)
+    const { event, data } = request
+    const callUuid = data.call_uuid ?? ''
+    const isDone = isProbe !== undefined
+    if (isDone && event === 'call.accept') {
+      this.stopRing(callUuid)
+      this.calls.set(callUuid, undefined)
+    } else if (event === 'call.invite' && frame.data?.status === 'ringing') this.calls.set(callUuid, data)
+    if (isDone ? hangUps.includes(event) : frame.error !== undefined && frame.error.retryable !== true)
+      this.calls.delete(callUuid)
+    request.resolve(isDone ? done : frame)
   }
 
   private hear(frame: Frame): void {
     const { call_uuid: callUuid = '', expires_at: expiresAt } = frame.data ?? {}
     if (frame.event === 'call.ringing') this.ring(callUuid, Date.parse(String(expiresAt)))
-    else if (!isRelay(frame)) this.stopRing(callUuid)
+    else if (!isRelay(frame)) {
+      this.stopRing(callUuid)
+      if (frame.event === 'call.accepted') this.calls.set(callUuid, undefined)
+      else this.calls.delete(callUuid)
+    }
     this.options.onPush(frame)
   }
 

@@ -16,7 +16,6 @@ export async function shrink(options: WorldOptions): Promise<WorldOptions> {
     if (seconds >= 1) await tryOne({ ...smallest, seconds })
   }
   const { drawn } = await live(smallest)
-  for (let nth = drawn - 1; nth >= 0; nth--)
-    await tryOne({ ...smallest, without: [...(smallest.without ?? []), nth] })
+  for (let nth = drawn - 1; nth >= 0; nth--) await tryOne({ ...smallest, without: [...(smallest.without ?? []), nth] })
   return smallest
 }

@@ -42,7 +42,7 @@ export function check(recording: Recording): Verdict {
   for (const { node, line, at } of header.bugs ?? []) report('bug', `node ${node} logged ${line}`, { at })
   for (const text of header.stuck) report('stuck', text)
   checkDatabase(facts, report)
-  checkStreams(readings, report, (call) => apart.has(facts.get(call)?.row.callee ?? ''))
+  checkStreams(readings, facts, apart, report)
   checkLosses(losses, report)
   checkRequests(readings, facts, header.startedAt, apart, report)
   checkRefusals(readings, facts, header.startedAt, report)

@@ -1,17 +1,23 @@
 import { type Frame, isRelay } from '../recording.ts'
 import { markOf } from '../relay-text.ts'
+import type { Facts } from './facts.ts'
 import type { Report } from './findings.ts'
 import type { Reading, SeenPush, SeenSession, Stretch } from './reading.ts'
 
 /**
  * What one session receives: numbers without gaps, nothing twice, in order, and a reply to everything [EXT1, EXT2].
- * `ringsAtSeveral`: each phone at which a call rings may say so [EXT5].
+ * `apart`: people with several phones. Each phone at which a call rings may say so [EXT5], and counts what it sends by itself.
  */
 export function checkStreams(
   readings: readonly Reading[],
+  facts: Facts,
+  apart: ReadonlySet<string>,
   report: Report,
-  ringsAtSeveral: (call: string) => boolean,
 ): void {
+  const ofSeveral = ({ event, data }: Frame) => {
+    const callee = facts.get(data?.call_uuid ?? '')?.row.callee
+    return apart.has((event === 'call.alerting' ? callee : data?.from_user_id) ?? '')
+  }
   for (const reading of readings) {
     const { user } = reading
     for (const { frame, at } of reading.strange) {
@@ -19,7 +25,7 @@ export function checkStreams(
     }
     for (const stretch of reading.stretches) checkNumbers(stretch, report)
     for (const session of reading.sessions) {
-      checkDoubles(session, report, ringsAtSeveral)
+      checkDoubles(session, ofSeveral, report)
       checkVersions(session, report)
       checkReplies(session, report)
     }
@@ -55,14 +61,12 @@ function nameOf({ frame }: SeenPush): string | undefined {
   return data?.call_uuid === undefined ? undefined : `${event} ${data.call_uuid} ${version}`
 }
 
-function checkDoubles(session: SeenSession, report: Report, ringsAtSeveral: (call: string) => boolean): void {
+function checkDoubles(session: SeenSession, ofSeveral: (frame: Frame) => boolean, report: Report): void {
   const { user } = session
   const seen = new Set<string>()
   for (const push of session.stretches.flatMap(({ pushes }) => pushes)) {
     const name = nameOf(push)
-    if (name === undefined) continue
-    const { event, data } = push.frame
-    if (event === 'call.alerting' && ringsAtSeveral(data?.call_uuid ?? '')) continue
+    if (name === undefined || ofSeveral(push.frame)) continue
     if (seen.has(name)) report('double', `${name} came twice`, { user, call: push.frame.data?.call_uuid, at: push.at })
     seen.add(name)
   }
