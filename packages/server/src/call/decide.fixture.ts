@@ -1,4 +1,4 @@
-import type { CallStore } from '../ports/call-store.ts'
+import type { CallSteps } from '../ports/call-store.ts'
 import type { CallDurations, Participant } from './call.ts'
 import { type Actor, type CallCommand, decide } from './decide.ts'
 import { decideInvite, type InviteCommand } from './invite.ts'
@@ -33,11 +33,11 @@ export function inviteCommand(caller: Actor, callee: Participant, callUuid: stri
 }
 
 /** A whole call as the service drives it: five transitions, from the invite to the end. */
-export function callLife(): ((store: CallStore) => unknown)[] {
+export function callLife(): ((store: CallSteps) => unknown)[] {
   const id = crypto.randomUUID()
   const caller = actorOf({ product: 'clinic', role: 'patient', userId: `patient-${id.slice(0, 8)}` })
   const callee = actorOf({ product: 'clinic', role: 'doctor', userId: `doctor-${id.slice(9, 18)}` })
-  const send = (command: CallCommand) => (store: CallStore) =>
+  const send = (command: CallCommand) => (store: CallSteps) =>
     store.transition({ product: 'clinic', callUuid: id }, (call) => decide(call, command, Date.now(), durations))
   return [
     (store) =>

@@ -1,11 +1,11 @@
 import type { AnsweredCall, Call, LiveCall, OverCall, Participant, Party, Place, RingingCall } from '../call/call.ts'
 import type { CallEvent, Step } from '../call/effects.ts'
-import type { CallStore, Ended } from './call-store.ts'
+import type { CallSteps, CallStore, Ended, LiveCallReads } from './call-store.ts'
 
 /** What a suite needs of an adapter besides its port. */
-export interface CallStoreHarness {
+export interface CallStoreHarness<Store extends CallSteps & LiveCallReads = CallStore> {
   /** The store that is open now. */
-  store(): CallStore
+  store(): Store
   /** Commits made by the store so far. */
   commits(): number
   /** Writes a step as another process would, unknown to the store. */
@@ -113,14 +113,14 @@ export function there<C>(call: C | undefined): C {
 }
 
 /** Every call that ended at or after an instant, whatever page it is on. */
-export async function overSince(store: Pick<CallStore, 'overPages'>, since: number): Promise<Ended[]> {
+export async function overSince(store: Pick<LiveCallReads, 'overPages'>, since: number): Promise<Ended[]> {
   const pages: (readonly Ended[])[] = []
   for await (const page of store.overPages(since)) pages.push(page)
   return pages.flat()
 }
 
 /** Every live call, whatever page it is on. */
-export async function liveIn(store: Pick<CallStore, 'livePages'>): Promise<LiveCall[]> {
+export async function liveIn(store: Pick<LiveCallReads, 'livePages'>): Promise<LiveCall[]> {
   const pages: (readonly LiveCall[])[] = []
   for await (const page of store.livePages()) pages.push(page)
   return pages.flat()

@@ -113,20 +113,24 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
       const error = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: limit.retryAfterMs })
       return { kind: 'refused', code: 4429, reason: 'too many connections', error }
     }
-    const extended = readExtendedQuery(query)
-    return {
-      kind: 'session',
-      claims,
-      extended,
-      connection: undefined,
-      isIn: false,
-      arrival: undefined,
-      inCallAt: 0,
-      iceDueAt: 0,
-    }
+    return admissionOf(claims, query)
   }
 
   return { admit }
+}
+
+/** A session that is let in, before its socket is open. */
+export function admissionOf(claims: SessionClaims, query: URLSearchParams): Admitted {
+  return {
+    kind: 'session',
+    claims,
+    extended: readExtendedQuery(query),
+    connection: undefined,
+    isIn: false,
+    arrival: undefined,
+    inCallAt: 0,
+    iceDueAt: 0,
+  }
 }
 
 const stranger = (answer: Refused | Response): Identified => ({ ok: false, answer })

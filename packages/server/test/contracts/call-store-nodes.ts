@@ -13,11 +13,13 @@ import {
   there,
   touched,
 } from '../../src/ports/call-store.fixture.ts'
-import type { CallStore } from '../../src/ports/call-store.ts'
+import type { CallSteps, LiveCallReads } from '../../src/ports/call-store.ts'
+
+type Store = CallSteps & LiveCallReads
 
 export interface CallStoreNodesHarness {
   /** Two stores on the same data, as two nodes have them. */
-  readonly nodes: readonly [CallStore, CallStore]
+  readonly nodes: readonly [Store, Store]
   versions(callUuid: string): Promise<number[]>
   close(): Promise<void>
 }
@@ -28,8 +30,8 @@ const fresh = () => crypto.randomUUID()
 export function registerCallStoreNodesContract(name: string, open: () => Promise<CallStoreNodesHarness>): void {
   describe(`${name}: CallStore on two nodes`, () => {
     let harness: CallStoreNodesHarness
-    let one: CallStore
-    let other: CallStore
+    let one: Store
+    let other: Store
     beforeAll(async () => {
       harness = await open()
       ;[one, other] = harness.nodes
@@ -45,7 +47,7 @@ export function registerCallStoreNodesContract(name: string, open: () => Promise
 
     test('of a hundred pairs of racing ends exactly one wins each, and the other decides again on what is stored', async () => {
       const calls = await Promise.all(Array.from({ length: 100 }, () => known()))
-      const end = (store: CallStore, call: (typeof calls)[number], reason: string) =>
+      const end = (store: Store, call: (typeof calls)[number], reason: string) =>
         store.transition(call, (now) => {
           const found = there(now)
           if (!isLive(found)) return { won: false, reason: found.endReason, steps: [] }
@@ -154,7 +156,7 @@ export function registerCallStoreNodesContract(name: string, open: () => Promise
       )
     })
 
-    const invite = (store: CallStore, from: string, to: string, callUuid = fresh()) => {
+    const invite = (store: Store, from: string, to: string, callUuid = fresh()) => {
       const caller = actorOf(participant(from))
       const callee = participant(to)
       return store.invite(caller.participant, callee, callUuid, (situation) =>

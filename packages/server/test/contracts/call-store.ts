@@ -26,15 +26,25 @@ import {
   there,
   touched,
 } from '../../src/ports/call-store.fixture.ts'
-import { pageSize } from '../../src/ports/call-store.ts'
-import { StoreError } from '../../src/ports/store-error.ts'
+import { type CallSteps, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
+import { checkHistory, registerCallRecordsContract } from './call-records.ts'
 
 const nothing = { steps: [] }
 
 /** What every adapter of CallStore guarantees. */
 export function registerCallStoreContract(name: string, open: () => Promise<CallStoreHarness>): void {
+  registerCallStepsContract(name, open, checkHistory)
+  registerCallRecordsContract(name, open)
+}
+
+/** The same of a store that has no lists of calls. `check`: what else is so of a call that was written. */
+export function registerCallStepsContract<Store extends CallSteps & LiveCallReads>(
+  name: string,
+  open: () => Promise<CallStoreHarness<Store>>,
+  check: (store: Store, call: Call) => Promise<void> = async () => {},
+): void {
   describe(`${name}: CallStore`, () => {
-    let harness: CallStoreHarness
+    let harness: CallStoreHarness<Store>
     const store = () => harness.store()
     beforeAll(async () => {
       harness = await open()
@@ -432,39 +442,6 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
         expect(await after(3)).toEqual([])
         expect(await store().stepsAfter({ ...call, product: 'another' }, 0)).toEqual([])
       })
-
-      test('[HIST1] history is newest first, ties by call_uuid, in both directions, in pages', async () => {
-        const me = participant(crypto.randomUUID())
-        const calls: Call[] = []
-        for (let index = 0; index < 23; index++) {
-          const other = participant(`other-${index}`, 'doctor')
-          const startedAt = 1000 + Math.floor(index / 4)
-          calls.push(await add(index % 3 === 0 ? ringing(other, me, { startedAt }) : ringing(me, other, { startedAt })))
-        }
-        await add(ringing({ ...me, role: 'doctor' }, participant('someone')))
-        await add(ringing({ ...me, product: 'another' }, { ...participant('someone'), product: 'another' }))
-        const expected = [...calls].sort((x, y) => y.startedAt - x.startedAt || (x.callUuid < y.callUuid ? 1 : -1))
-        for (const limit of [1, 5, 22, 23, 100]) {
-          const read: Call[] = []
-          for (let more = true; more; ) {
-            const last = read.at(-1)
-            const page = await store().history({ participant: me, limit, after: last })
-            expect(page.calls.length).toBeLessThanOrEqual(limit)
-            read.push(...page.calls)
-            more = page.more
-          }
-          expect(read).toStrictEqual(expected)
-        }
-      })
-
-      test('history of nobody is empty', async () => {
-        const page = await store().history({ participant: participant('nobody'), limit: 30, after: undefined })
-        expect(page).toEqual({ calls: [], more: false })
-      })
-
-      test('ping resolves', async () => {
-        await store().tryWrite()
-      })
     })
 
     test('every call reads back as it was written, also after a restart', async () => {
@@ -491,9 +468,7 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
     })
 
     async function checkReads({ call, event }: Step): Promise<void> {
-      const caller = participantOf(call, 'caller')
-      const page = await store().history({ participant: caller, limit: 100, after: undefined })
-      expect(page.calls.find((it) => it.callUuid === call.callUuid)).toStrictEqual(call)
+      await check(store(), call)
       for (const side of ['caller', 'callee'] as const) {
         const live = await store().liveCallsOf(participantOf(call, side))
         expect(live.some((it) => it.callUuid === call.callUuid)).toBe(isLive(call))
@@ -508,17 +483,6 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
       await harness.reopen()
       await store().transition(call, (now) => ({ steps: [touched(there(now), 'again')] }))
       expect(await harness.versions(call.callUuid)).toEqual([1, 2])
-    })
-
-    test('a closed store rejects with a StoreError', async () => {
-      const own = await open()
-      const call = ringing()
-      const closed = own.store()
-      await closed.close()
-      const late = (async () => closed.transition(call, () => ({ steps: [created(call)] })))()
-      expect(await late.catch((error: unknown) => error)).toBeInstanceOf(StoreError)
-      expect(await closed.tryWrite().catch((error: unknown) => error)).toBeInstanceOf(StoreError)
-      await own.close()
     })
   })
 }

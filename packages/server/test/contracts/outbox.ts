@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { type Call, callKey, type LiveCall, type RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { accepted, created, ended, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
-import type { CallStore } from '../../src/ports/call-store.ts'
+import type { CallSteps } from '../../src/ports/call-store.ts'
 import { type Left, type LeftRow, leaseMs, type Outbox, ownMs } from '../../src/ports/outbox.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface OutboxHarness {
-  store(): CallStore
+  store(): CallSteps
   outbox(): Outbox
   /** The outbox as another one sees it who may claim at the same time. */
   other(): Outbox
@@ -23,9 +23,12 @@ export interface OutboxHarness {
   fill(count: number): Promise<void>
   /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
   reopen(between?: () => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+export interface OutboxProcessHarness extends OutboxHarness {
   /** How `outbox-child.ts` opens the same data. */
   child(): readonly [kind: string, target: string]
-  close(): Promise<void>
 }
 
 const all = 100_000
@@ -238,6 +241,38 @@ export function registerOutboxContract(name: string, open: () => Promise<OutboxH
       expect((await outbox().claim(all)).map(({ version }) => version)).toEqual([1, 2])
     })
 
+    test('where the call is not stored any more that is said', async () => {
+      const call = await add()
+      await harness.dropCall(call)
+      await harness.pass(ownMs)
+      const left = await outbox().claim(all)
+      expect(left.map((one) => one.call)).toEqual([undefined])
+      await outbox().remove(rowsOf(left))
+      expect(await harness.rows()).toBe(0)
+    })
+
+    test('says when the oldest step was made', async () => {
+      expect(await outbox().oldest()).toBeUndefined()
+      const first = { call: ringing(), event: { ...created(ringing()).event, at: 5_000 } }
+      await write(undefined, first)
+      await write(undefined, created(ringing()))
+      expect(await outbox().oldest()).toBe(5_000)
+      await outbox().remove([rowOf(first)])
+      expect(await outbox().oldest()).toBe(1_000_000)
+    })
+  })
+}
+
+/** What every adapter of Outbox guarantees that another process can open, too. */
+export function registerOutboxProcessContract(name: string, open: () => Promise<OutboxProcessHarness>): void {
+  describe(`${name}: Outbox of a process that is killed`, () => {
+    let harness: OutboxProcessHarness
+    const outbox = () => harness.outbox()
+    beforeAll(async () => {
+      harness = await open()
+    })
+    afterAll(() => harness.close())
+
     test('after kill -9 what was committed and not told is left, and nothing else', async () => {
       const lines: string[] = []
       await harness.reopen(async () => {
@@ -270,26 +305,6 @@ export function registerOutboxContract(name: string, open: () => Promise<OutboxH
         expect(steps[0]?.call.version).toBe(version)
       }
     }, 240_000)
-
-    test('where the call is not stored any more that is said', async () => {
-      const call = await add()
-      await harness.dropCall(call)
-      await harness.pass(ownMs)
-      const left = await outbox().claim(all)
-      expect(left.map((one) => one.call)).toEqual([undefined])
-      await outbox().remove(rowsOf(left))
-      expect(await harness.rows()).toBe(0)
-    })
-
-    test('says when the oldest step was made', async () => {
-      expect(await outbox().oldest()).toBeUndefined()
-      const first = { call: ringing(), event: { ...created(ringing()).event, at: 5_000 } }
-      await write(undefined, first)
-      await write(undefined, created(ringing()))
-      expect(await outbox().oldest()).toBe(5_000)
-      await outbox().remove([rowOf(first)])
-      expect(await outbox().oldest()).toBe(1_000_000)
-    })
   })
 }
 

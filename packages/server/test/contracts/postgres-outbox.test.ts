@@ -7,7 +7,7 @@ import { leaseMs, ownMs } from '../../src/ports/outbox.ts'
 import { commitSql, encodeBatch, writeOf } from '../../src/stores/postgres/batch.ts'
 import { openPostgres, type PostgresStores } from '../../src/stores/postgres/open.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
-import { registerOutboxContract, rowsOf } from './outbox.ts'
+import { type OutboxProcessHarness, registerOutboxContract, registerOutboxProcessContract, rowsOf } from './outbox.ts'
 import { openHarness } from './postgres-harness.ts'
 
 let server: Databases
@@ -36,7 +36,10 @@ async function makeStill(): Promise<string> {
 }
 const passStillSql = "UPDATE public.still SET at = at + $1::float8 * interval '1 ms'"
 
-registerOutboxContract('PostgreSQL', async () => {
+registerOutboxContract('PostgreSQL', openOutbox)
+registerOutboxProcessContract('PostgreSQL', openOutbox)
+
+async function openOutbox(): Promise<OutboxProcessHarness> {
   const harness = await openHarness(server, { url: await makeStill() })
   const other = await openPostgres({ url: harness.url })
   const sql = new SQL({ url: harness.url, max: 1 })
@@ -63,7 +66,7 @@ registerOutboxContract('PostgreSQL', async () => {
       await harness.close()
     },
   }
-})
+}
 
 const fillSql = `
   WITH made AS (

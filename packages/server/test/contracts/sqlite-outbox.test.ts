@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { leftIn, openHarness } from '../../src/stores/sqlite/open.fixture.ts'
-import { registerOutboxContract } from './outbox.ts'
+import { type OutboxProcessHarness, registerOutboxContract, registerOutboxProcessContract } from './outbox.ts'
 
 /** The numbers from 1 to a parameter. */
 const numbersSql = `(
@@ -8,7 +8,10 @@ const numbersSql = `(
   SELECT value FROM numbers
 )`
 
-registerOutboxContract('SQLite', async () => {
+registerOutboxContract('SQLite', openOutbox)
+registerOutboxProcessContract('SQLite', openOutbox)
+
+async function openOutbox(): Promise<OutboxProcessHarness> {
   let now = 0
   const harness = await openHarness({ monotonic: () => now })
   const query = <T>(use: (db: Database) => T): T => {
@@ -57,4 +60,4 @@ registerOutboxContract('SQLite', async () => {
     child: () => ['sqlite', harness.dataDir],
     close: harness.close,
   }
-})
+}

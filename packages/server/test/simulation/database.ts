@@ -14,7 +14,9 @@ import type { Beat, Beaten } from '../../src/cluster/heartbeats.port.ts'
 import type { Ended, InviteSituation } from '../../src/ports/call-store.ts'
 import { outageMs } from '../../src/ports/nodes.ts'
 import { type Left, type LeftRow, leaseMs, ownMs } from '../../src/ports/outbox.ts'
+import type { Seen } from '../../src/stores/sql/call-steps.ts'
 import type { Scheduler } from './scheduler.ts'
+import { Part } from './way.ts'
 
 interface OutboxRow {
   readonly key: string
@@ -30,17 +32,11 @@ interface NodeRow {
   readonly sockets: number | null
 }
 
-/** What an invite was decided on: the same must be there at the commit. */
-export interface SeenBy {
-  readonly caller: Participant
-  readonly callee: Participant
-  readonly live: readonly LiveCall[]
-}
+/** What waits for longer was written before the clock was put back, in ms. */
+const latestMs = 60_000
 
 /** A PostgreSQL, as the statements of `stores/postgres` use it: each is whole or not at all, and what it committed stays. */
-export class Database {
-  /** Whether it runs. */
-  isUp = true
+export class Database extends Part {
   private readonly calls = new Map<string, Call>()
   private readonly events = new Map<string, CallEvent[]>()
   private readonly outbox = new Map<number, OutboxRow>()
@@ -51,6 +47,7 @@ export class Database {
   private readonly startedAt: number
 
   constructor(scheduler: Scheduler, startedAt: number) {
+    super()
     this.scheduler = scheduler
     this.startedAt = startedAt
   }
@@ -65,8 +62,19 @@ export class Database {
     return [...this.calls].map(([key, call]) => [call, this.events.get(key) ?? []] as const)
   }
 
+  /** How many rows are in the outbox. */
+  get left(): number {
+    return this.outbox.size
+  }
+
+  /** Removes a call, and leaves its rows in the outbox. */
+  drop(ref: CallRef): void {
+    this.calls.delete(callKey(ref))
+    this.events.delete(callKey(ref))
+  }
+
   /** The rows in the outbox of steps that were written; undefined where the guard of one of them failed, and none was. */
-  commit(steps: readonly Step[], seen?: SeenBy): readonly number[] | undefined {
+  commit(steps: readonly Step[], seen?: Seen): readonly number[] | undefined {
     if (seen !== undefined && !this.isAsSeen(seen)) return undefined
     const versions = new Map<string, number>()
     for (const { call } of steps) {
@@ -83,7 +91,7 @@ export class Database {
     })
   }
 
-  private isAsSeen({ caller, callee, live }: SeenBy): boolean {
+  private isAsSeen({ caller, callee, live }: Seen): boolean {
     const versionsOf = (calls: readonly Call[]) => calls.map((call) => `${callKey(call)} ${call.version}`).sort()
     return versionsOf(live).join() === versionsOf(this.liveOf(caller, callee)).join()
   }
@@ -116,12 +124,14 @@ export class Database {
     return due.sort((one, other) => ringEnd(one) - ringEnd(other)).slice(0, limit)
   }
 
+  /** In the order of their ends. */
   overSince(since: number): Ended[] {
-    return [...this.calls].flatMap(([key, call]) => {
+    const ended = [...this.calls].flatMap(([key, call]) => {
       if (isLive(call) || call.endedAt < since) return []
       const event = this.events.get(key)?.at(-1)
       return event === undefined ? [] : [{ call, step: { call, event } }]
     })
+    return ended.sort((one, other) => one.call.endedAt - other.call.endedAt)
   }
 
   stepsAfter(ref: CallRef, version: number): Step[] {
@@ -147,26 +157,24 @@ export class Database {
     for (const row of rows) this.outbox.delete(row)
   }
 
+  /** As `claim_steps`: a row that is not free holds back those of its call that were written later. */
   claim(limit: number): Left[] {
     const claimed: Left[] = []
     const held = new Set<string>()
     for (const [row, { key, version, freeAt }] of this.outbox) {
-      if (held.has(key) || claimed.length === limit) continue
-      const isFirst = this.rowsOf(key).every(([, other]) => other.version >= version || other.freeAt > this.now)
-      if (freeAt > this.now || !isFirst) {
-        held.add(key)
-        continue
-      }
-      const call = this.calls.get(key)
-      const known = call && {
-        product: call.product,
-        callUuid: call.callUuid,
-        endedAt: isLive(call) ? null : call.endedAt,
-      }
-      claimed.push({ row, version, call: known })
+      if (claimed.length === limit) break
+      if (freeAt > this.now && freeAt <= this.now + latestMs) held.add(key)
+      if (!held.has(key)) claimed.push({ row, version, call: this.leftCall(key) })
     }
     for (const { row } of claimed) this.free(row, leaseMs)
     return claimed
+  }
+
+  private leftCall(key: string): Left['call'] {
+    const call = this.calls.get(key)
+    if (call === undefined) return undefined
+    const { product, callUuid } = call
+    return { product, callUuid, endedAt: isLive(call) ? null : call.endedAt }
   }
 
   release(rows: readonly number[], afterMs: number): void {
@@ -190,7 +198,8 @@ export class Database {
     const last = this.nodes.size === 0 ? undefined : lastAt
     const known = this.nodes.get(node)
     const readyAt = ready ? now : (known?.readyAt ?? last ?? now)
-    this.nodes.set(node, { beats: (known?.beats ?? 0) + 1, hasLeft: false, seenAt: now, readyAt, sockets })
+    const { beats = 0, hasLeft = false } = known ?? {}
+    this.nodes.set(node, { beats: beats + 1, hasLeft, seenAt: now, readyAt, sockets })
     if (ready && wasAway && last !== undefined && now - last > outageMs) this.noteOutage({ from: last, to: now })
     this.outages = this.outages.filter(({ to }) => to >= now - keptMs)
     const others = [...this.nodes].filter(([name]) => name !== node)

@@ -1,22 +1,15 @@
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import type { SessionClaims } from '../../src/auth/tokens.ts'
 import { createDomain, type Domain, type DomainOptions } from '../../src/calls/domain.ts'
-import { createMembers, type Members } from '../../src/cluster/members.ts'
-import { type Cluster, createCluster } from '../../src/cluster/sessions.ts'
-import type { Nodes } from '../../src/ports/nodes.ts'
 import { defaultProductSettings } from '../../src/ports/product-store.ts'
 import { participantHash, tagOfHash } from '../../src/ports/session-id.ts'
-import type { Admission } from '../../src/signaling/admission.ts'
+import { type Admission, admissionOf } from '../../src/signaling/admission.ts'
 import { createDispatch } from '../../src/signaling/dispatch.ts'
-import { readExtendedQuery } from '../../src/signaling/extended-query.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/signaling/gateway.ts'
 import type { Random } from '../fuzz/random.ts'
-import type { Database } from './database.ts'
+import { type BackendOptions, createBackend, type SimulatedBackend } from './backend.ts'
 import { uuidOf } from './names.ts'
-import { type RedisWorld, redisPorts } from './redis.ts'
-import { Host, type Scheduler } from './scheduler.ts'
-import { databasePorts } from './stores.ts'
-import { createWay, type Link, type Way } from './way.ts'
+import type { Host } from './scheduler.ts'
 
 export const times = {
   ringTimeoutMs: 2_500,
@@ -29,71 +22,34 @@ export const times = {
   probeTimeoutMs: 3_000,
 } as const
 const finalsMs = 120_000
-const lookMs = 500
 
-export interface NodeOptions {
-  /** Names this run of the node: no other has had the name. */
-  readonly name: string
-  readonly scheduler: Scheduler
-  readonly random: Random
-  readonly redis: RedisWorld
-  readonly database: Database
-  readonly onError: (error: unknown) => void
-}
+export type NodeOptions = Pick<BackendOptions, 'name' | 'scheduler' | 'random' | 'redis' | 'database' | 'onError'>
 
 /** One run of a node: all of the service but HTTP, tokens and what no call waits for, on simulated time and stores. */
 export class SimulatedNode {
-  readonly name: string
-  readonly host: Host
-  readonly redisLink: Link = { isUp: true, lossPerMille: 0, latencyMs: 2 }
-  readonly databaseLink: Link = { isUp: true, lossPerMille: 0, latencyMs: 4 }
-  readonly ways: readonly Way[]
+  readonly backend: SimulatedBackend
   private gateway: Gateway | undefined
   private domain: Domain | undefined
   private state: 'starting' | 'ready' | 'draining' = 'starting'
   private readonly options: NodeOptions
   private readonly names: Random
-  private readonly stores: ReturnType<typeof databasePorts>
-  private readonly members: Members
-  private readonly cluster: Cluster
 
   constructor(options: NodeOptions) {
-    const { name, scheduler, random, redis, database, onError } = options
     this.options = options
-    this.name = name
-    this.host = new Host(scheduler, random.fork())
-    this.names = random.fork()
-    const { timers } = this.host
-    const toRedis = () => createWay(scheduler, this.host, random.fork(), this.redisLink, redis)
-    const [commands, reading] = [toRedis(), toRedis()]
-    const statements = createWay(scheduler, this.host, random.fork(), this.databaseLink, database)
-    this.ways = [commands, reading, statements]
-    this.stores = databasePorts(database, statements, timers)
-    this.members = createMembers({
-      heartbeats: this.stores.heartbeats,
-      self: name,
-      timers,
-      isGone: (node) => this.cluster.isGone(node),
-      saysItLives: (node) => this.cluster.saysItLives(node),
-      isReady: () => this.cluster.isReady(),
+    this.names = options.random.fork()
+    this.backend = createBackend({
+      ...options,
+      ...{ keptMs: times.maxCallMs, windowMs: finalsMs, resumeWindowMs: times.resumeWindowMs },
       sockets: () => this.gateway?.size() ?? null,
-      keptMs: times.maxCallMs,
       onDeath: () => this.domain?.deadlines.nodeDied(),
-      onError,
-    })
-    this.cluster = createCluster({
-      ...redisPorts(redis, name, this.host, commands, reading),
-      node: name,
-      windowMs: finalsMs,
-      resumeWindowMs: times.resumeWindowMs,
-      isDead: (node) => this.members.isDead(node),
-      owners: () => this.members.owners(),
       onCall: (call) => this.domain?.onCall(call),
       onTold: (key, version) => this.domain?.onTold(key, version),
-      onError,
-      timers,
       newEpoch: () => this.newName(),
     })
+  }
+
+  get host(): Host {
+    return this.backend.host
   }
 
   private newName(): string {
@@ -102,32 +58,21 @@ export class SimulatedNode {
 
   /** In the order of `openShared` in `backend.ts`, and of `server.ts`. */
   async start(): Promise<void> {
-    const { cluster, members } = this
-    const hasSessions = await cluster.start()
-    await members.start()
-    await cluster.sessions.sweep(members.clock.now())
+    const hasSessions = await this.backend.start()
     const domain = this.openDomain()
     this.domain = domain
     await domain.recovery.recover(hasSessions)
     this.gateway = this.openGateway(domain)
-    await members.serve()
+    await this.backend.members.serve()
     this.state = 'ready'
     domain.deadlines.start()
     this.gateway.start()
   }
 
   private openDomain(): Domain {
-    const { cluster, members, stores } = this
+    const { cluster, members, nodes, stores } = this.backend
     const { timers } = this.host
-    const { self, others, loads, uptime, clock } = members
-    const isDead = (node: string) => members.isDead(node)
-    const nodes: Nodes = {
-      ...{ self, isDead, others, loads, tell: cluster.tell, told: cluster.told },
-      async isStillDead(node) {
-        if (isDead(node)) await Promise.race([cluster.lookForNodes().catch(() => {}), timers.sleep(lookMs)])
-        return isDead(node)
-      },
-    }
+    const { uptime, clock } = members
     const backend = {
       stores: { ...stores, products: { settings: () => defaultProductSettings }, timeline: {} },
       sessions: cluster.sessions,
@@ -154,8 +99,8 @@ export class SimulatedNode {
   }
 
   private openGateway(domain: Domain): Gateway {
-    const { cluster, members, name } = this
-    const { onError } = this.options
+    const { cluster, members } = this.backend
+    const { name, onError } = this.options
     const { clock, loads } = members
     return createGateway({
       config: {
@@ -208,8 +153,7 @@ export class SimulatedNode {
     await this.gateway?.closeAll(0)
     this.gateway?.stop()
     this.domain?.deadlines.stop()
-    await this.cluster.close()
-    await this.members.stop()
+    await this.backend.close()
     this.host.kill()
   }
 
@@ -228,15 +172,5 @@ const journal = { ...quiet, answered() {}, request() {}, rebalancing() {} }
 
 /** What the upgrade of a connection comes to. */
 export function admitted(claims: SessionClaims, query: string): Admission {
-  const extended = readExtendedQuery(new URLSearchParams(query))
-  return {
-    kind: 'session',
-    claims,
-    extended,
-    connection: undefined,
-    isIn: false,
-    arrival: undefined,
-    inCallAt: 0,
-    iceDueAt: 0,
-  }
+  return admissionOf(claims, new URLSearchParams(query))
 }

@@ -6,7 +6,7 @@ import { registerEmptiedRules } from '../contracts/sessions-emptied.ts'
 import { Random } from '../fuzz/random.ts'
 import { RedisWorld, redisPorts } from './redis.ts'
 import { Host, Scheduler } from './scheduler.ts'
-import { createWay } from './way.ts'
+import { createWay, Link } from './way.ts'
 
 /** Two nodes of a simulated world pass what two nodes on Redis pass. */
 const name = 'simulated Redis, two nodes'
@@ -21,7 +21,7 @@ async function startNodes(windows: Parameters<OpenSessions>[0]): Promise<Nodes> 
   const failures: unknown[] = []
   const nodes = ['one', 'two'].map((node) => {
     const host = new Host(scheduler, random.fork())
-    const link = { isUp: true, lossPerMille: 0, latencyMs: 2 }
+    const link = new Link(2)
     const way = () => createWay(scheduler, host, random.fork(), link, world)
     return createCluster({
       ...windows,

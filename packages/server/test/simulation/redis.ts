@@ -2,7 +2,7 @@ import type { Copies, Refusal, SessionWrite } from '../../src/cluster/copies.por
 import type { Copy, Directory, Master, Row, RowFields } from '../../src/cluster/directory.port.ts'
 import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
 import type { Host, Scheduler } from './scheduler.ts'
-import type { Way } from './way.ts'
+import { Part, type Way } from './way.ts'
 
 /** What the server knows of one session. */
 interface Stored {
@@ -62,9 +62,7 @@ const tombMs = 60_000
  * A server of Redis, as the scripts of `stores/redis/lua` use it: what it does at once is whole or not at all. It promises
  * nothing more: it may be emptied, and a replica that lacks the end may take over.
  */
-export class RedisWorld {
-  /** Whether it runs. */
-  isUp = true
+export class RedisWorld extends Part {
   private content = empty()
   private replica = empty()
   private runs = 1
@@ -73,6 +71,7 @@ export class RedisWorld {
   private readonly listeners = new Map<string, () => void>()
 
   constructor(scheduler: Scheduler) {
+    super()
     this.scheduler = scheduler
   }
 

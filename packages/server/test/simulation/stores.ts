@@ -1,112 +1,111 @@
-import { type Call, callKey, type Participant, participantKey } from '../../src/call/call.ts'
+import { callKey, type Participant, participantKey } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import type { Heartbeats } from '../../src/cluster/heartbeats.port.ts'
-import { type CallSteps, type Changes, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
+import { type CallSteps, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
 import type { Timers } from '../../src/ports/clock.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import { createKnownCalls } from '../../src/stores/postgres/known-calls.ts'
-import { createKeyLocks } from '../../src/stores/sql/key-locks.ts'
+import { createGroupCommit } from '../../src/stores/postgres/group-commit.ts'
+import { createCallSteps, type Seen } from '../../src/stores/sql/call-steps.ts'
 import { createStepRows } from '../../src/stores/sql/step-rows.ts'
-import type { Database, SeenBy } from './database.ts'
+import type { Database } from './database.ts'
 import type { Way } from './way.ts'
 
-/** No transition takes longer, in ms. */
-const limitMs = 4_000
-const mostKnown = 20_000
+/** Nothing that is asked of the database takes longer, in ms. */
+const limitMs = 5_000
+const [firstBackoffMs, maxBackoffMs] = [20, 1_000]
+const [readers, writers] = [4, 2]
 
-interface Basis<S> {
-  readonly situation: S
-  /** It was read for this decision. */
-  readonly isFresh: boolean
-  readonly seen?: SeenBy
+/** A transition on its way to the database. */
+interface Write {
+  readonly steps: readonly Step[]
+  readonly seen: Seen | undefined
+  readonly keys: readonly string[]
 }
 
-/** What one node has of the database. It decides on what it saw last, as `stores/postgres/call-store.ts` does. */
-export function databasePorts(database: Database, way: Way, timers: Timers) {
-  const locks = createKeyLocks()
-  const known = createKnownCalls(mostKnown)
-  const stepRows = createStepRows()
-  const read = <T>(look: () => T): Promise<T> => way.send(look)
+/** Connections that carry one statement at a time, as `stores/postgres/connections.ts` has them. */
+class Pool {
+  private readonly idle: Way[]
+  private readonly waiting: (() => void)[] = []
+  private readonly timers: Timers
 
-  async function commit(steps: readonly Step[], seen: SeenBy | undefined): Promise<boolean> {
-    try {
-      const rows = await way.send(() => database.commit(steps, seen))
-      if (rows !== undefined) stepRows.note(steps, rows)
-      for (const { call } of steps) {
-        if (rows !== undefined) known.note(call)
-        else known.forget(call)
-      }
-      return rows !== undefined
-    } catch (error) {
-      // What is stored now, nobody knows.
-      for (const { call } of steps) known.forget(call)
-      throw error
-    }
+  constructor(ways: readonly Way[], timers: Timers) {
+    this.idle = [...ways]
+    this.timers = timers
   }
 
-  async function settle<S, D extends Changes>(
-    basis: (attempt: number) => Promise<Basis<S>>,
-    decide: (situation: S) => D,
-  ): Promise<D> {
-    const until = timers.monotonic() + limitMs
-    for (let attempt = 0; timers.monotonic() < until; attempt++) {
-      const { situation, isFresh, seen } = await basis(attempt)
-      const decision = decide(situation)
-      if (decision.steps.length === 0) {
-        if (isFresh) return decision
-      } else if (await commit(decision.steps, seen)) return decision
-    }
-    throw new StoreError('unavailable', 'The call changed again and again while it was decided on.')
+  get free(): number {
+    return this.idle.length
   }
 
-  async function locked<D>(keys: readonly string[], run: () => Promise<D>): Promise<D> {
-    for (const key of keys) if (!locks.take(key)) await locks.acquire(key)
+  /** What is `repeatable` is sent again where its connection was lost. */
+  async run<T>(work: () => T, isRepeatable: boolean, until = this.timers.monotonic() + limitMs): Promise<T> {
+    while (this.idle.length === 0) await new Promise<void>((resolve) => this.waiting.push(resolve))
+    const way = this.idle.pop() as Way
     try {
-      return await run()
+      return await this.carryOut(way, work, isRepeatable, until)
     } finally {
-      for (const key of keys) locks.release(key)
+      this.idle.push(way)
+      this.waiting.shift()?.()
     }
   }
 
-  async function load(ref: Parameters<CallSteps['load']>[0]): Promise<Call | undefined> {
-    const call = await read(() => database.load(ref))
-    if (call === undefined) known.forget(ref)
-    else known.note(call)
-    return call
+  private async carryOut<T>(way: Way, work: () => T, isRepeatable: boolean, until: number): Promise<T> {
+    const { timers } = this
+    for (let backoffMs = firstBackoffMs; ; backoffMs = Math.min(maxBackoffMs, backoffMs * 2)) {
+      const leftMs = until - timers.monotonic()
+      if (leftMs < 1) throw new StoreError('unavailable', 'the database cannot be reached')
+      try {
+        return await way.send(work, leftMs)
+      } catch (error) {
+        const isOver = !(error instanceof StoreError) || (error.kind === 'unknown' && !isRepeatable)
+        if (isOver) throw error
+        await timers.sleep(Math.min(backoffMs, Math.max(0, until - timers.monotonic())))
+      }
+    }
   }
+}
 
+/** What one node has of the database. How it decides, and what it writes at once, is as on PostgreSQL. */
+export function databasePorts(database: Database, connect: () => Way, timers: Timers) {
+  const ways = Array.from({ length: readers + writers + 1 }, connect)
+  const [beating, ...others] = ways as [Way, ...Way[]]
+  const reading = new Pool(others.slice(0, readers), timers)
+  const writing = new Pool(others.slice(readers), timers)
+  const stepRows = createStepRows()
+  const read = <T>(look: () => T, until?: number): Promise<T> => reading.run(look, true, until)
+  const commits = createGroupCommit<Write>(
+    {
+      get free() {
+        return writing.free
+      },
+      write: (batch) => writing.run(() => batch.map(({ steps, seen }) => database.commit(steps, seen)), false),
+    },
+    timers,
+  )
+  const { transition, invite, load, note } = createCallSteps({
+    reads: {
+      load: (ref, until) => read(() => database.load(ref), until),
+      situation: (caller, callee, callUuid, until) => read(() => database.situation(caller, callee, callUuid), until),
+    },
+    commit: (steps, seen, _, deadline) => commits.commit(writeOf(steps, seen), deadline),
+    stepRows,
+    limitMs,
+    monotonic: timers.monotonic,
+  })
+
+  /** What changes while it is read comes as it was. */
   async function* pagesOf<T>(look: () => readonly T[]): AsyncIterableIterator<readonly T[]> {
-    for (let from = 0; ; from += pageSize) {
-      const page = await read(() => look().slice(from, from + pageSize))
-      if (page.length > 0 || from === 0) yield page
-      if (page.length < pageSize) return
-    }
+    const all = await read(look)
+    for (let from = 0; from === 0 || from < all.length; from += pageSize) yield all.slice(from, from + pageSize)
   }
 
   const calls: CallSteps & LiveCallReads = {
-    transition: (ref, decide) =>
-      locked([callKey(ref)], () =>
-        settle<Call | undefined, ReturnType<typeof decide>>(async (attempt) => {
-          const seen = attempt === 0 ? known.find(ref) : undefined
-          return seen === undefined
-            ? { situation: await load(ref), isFresh: true }
-            : { situation: seen, isFresh: false }
-        }, decide),
-      ),
-    invite(caller, callee, callUuid, decide) {
-      const keys = [...new Set([participantKey(caller), participantKey(callee)])].sort()
-      return locked(keys, () =>
-        settle(async () => {
-          const situation = await read(() => database.situation(caller, callee, callUuid))
-          situation.live.forEach(known.note)
-          return { situation, isFresh: true, seen: { caller, callee, live: situation.live } }
-        }, decide),
-      )
-    },
+    transition,
+    invite,
     load,
+    note,
     stepsAfter: (ref, version) => read(() => database.stepsAfter(ref, version)),
-    note: known.note,
     liveCallsOf: (participant) => read(() => database.liveOf(participant)),
     inCall: (participants: readonly Participant[]) =>
       read(() => participants.map((participant) => database.isInCall(participant))),
@@ -122,11 +121,19 @@ export function databasePorts(database: Database, way: Way, timers: Timers) {
     release: (rows, afterMs) => read(() => database.release(rows, afterMs)),
     oldest: () => read(() => database.oldest()),
   }
+  const beats = new Pool([beating], timers)
+  const beat = <T>(work: () => T, ms: number) => beats.run(work, true, timers.monotonic() + ms)
   const heartbeats: Heartbeats = {
-    beat: (beat) => way.send(() => database.beat(beat)),
-    now: () => way.send(() => database.now),
-    leave: (node) => way.send(() => database.leave(node)),
+    beat: (said, ms) => beat(() => database.beat(said), ms),
+    now: (ms) => beat(() => database.now, ms),
+    leave: (node, ms) => beat(() => database.leave(node), ms),
     close: async () => {},
   }
-  return { calls, outbox, heartbeats }
+  return { calls, outbox, heartbeats, ways, commits: () => commits.counts.commits }
+}
+
+function writeOf(steps: readonly Step[], seen: Seen | undefined): Write {
+  const keys = steps.map(({ call }) => callKey(call))
+  if (seen !== undefined) keys.push(participantKey(seen.caller), participantKey(seen.callee))
+  return { steps, seen, keys }
 }

@@ -2,20 +2,65 @@ import { StoreError } from '../../src/ports/store-error.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Host, Scheduler } from './scheduler.ts'
 
+/** What messages come to, or pass: it works, stands still, or is away. */
+export class Part {
+  private state: 'works' | 'stands still' | 'is away' = 'works'
+  /** What came while it stood still. */
+  private readonly held: (() => void)[] = []
+
+  get isUp(): boolean {
+    return this.state !== 'is away'
+  }
+
+  get works(): boolean {
+    return this.state === 'works'
+  }
+
+  /** Something comes to it. A part that is away loses it. */
+  take(work: () => void): void {
+    if (this.state === 'works') work()
+    else if (this.state === 'stands still') this.held.push(work)
+  }
+
+  /** SIGSTOP, or a network in which nothing arrives. */
+  stop(): void {
+    if (this.state === 'works') this.state = 'stands still'
+  }
+
+  /** It loses everything that it had not read. */
+  end(): void {
+    this.state = 'is away'
+    this.held.length = 0
+  }
+
+  /** It is there again, or goes on: what came while it stood still comes now. */
+  goOn(): void {
+    this.state = 'works'
+    for (const work of this.held.splice(0)) work()
+  }
+}
+
 /** How things are between a node and a store. */
-export interface Link {
-  isUp: boolean
-  /** Of so many commands in a thousand the answer is lost; half of those are done. */
-  lossPerMille: number
+export class Link extends Part {
+  /** Of so many commands in a thousand the connection loses its answer, and those that follow, until it breaks. */
+  lossPerMille = 0
   /** The longest that one way takes, in ms. */
   latencyMs: number
+
+  constructor(latencyMs: number) {
+    super()
+    this.latencyMs = latencyMs
+  }
 }
 
 /** A connection of a node to a store: in order, at its own pace, and at times nowhere. */
 export interface Way {
   readonly link: Link
-  /** `work` is what the store does, at once. Rejects with a `StoreError`: after `unknown` it may have been done. */
-  send<T>(work: () => T): Promise<T>
+  /**
+   * `work` is what the store does, at once. Rejects with a `StoreError`, after `limitMs` at the latest: after `unknown` it may
+   * have been done, or is done later.
+   */
+  send<T>(work: () => T, limitMs?: number): Promise<T>
   /** Whether commands can be sent. */
   isUp(): boolean
   /** The connection breaks: what is under way has no answer, and was done or not. */
@@ -26,57 +71,83 @@ export interface Way {
 const deadlineMs = 4_000
 /** The shortest that one way takes, in ms. */
 const shortestMs = 0.05
+/** The longest that a connection lasts which brings no answers any more, in ms. */
+const silentMs = 6_000
 
-export function createWay(
-  scheduler: Scheduler,
-  host: Host,
-  random: Random,
-  link: Link,
-  store: { readonly isUp: boolean },
-): Way {
+interface Pending {
+  /** It does not get there any more. */
+  isStopped: boolean
+  /** The connection is lost. */
+  lose(): void
+}
+
+export function createWay(scheduler: Scheduler, host: Host, random: Random, link: Link, store: Part): Way {
   let lastThere = 0
   let lastBack = 0
-  const pending = new Set<() => void>()
+  let isSilent = false
+  /** In the order in which they were sent. */
+  const pending = new Set<Pending>()
   const draw = () => shortestMs + (random.int(1_000) / 1_000) * link.latencyMs
 
   const isUp = () => link.isUp && store.isUp
+
+  /** Those that were sent last do not get there. */
+  function cut(): void {
+    const all = [...pending]
+    for (const each of all.slice(random.int(all.length + 1))) each.isStopped = true
+    for (const each of all) each.lose()
+    isSilent = false
+  }
+
   return {
     link,
     isUp,
-    send<T>(work: () => T): Promise<T> {
+    send<T>(work: () => T, limitMs = deadlineMs): Promise<T> {
       if (!isUp()) return Promise.reject(new StoreError('unavailable', 'the store is not connected'))
       const { promise, resolve, reject } = Promise.withResolvers<T>()
       const give = (finish: () => void) => {
         cancel()
-        pending.delete(lose)
+        pending.delete(mine)
         finish()
       }
-      const lose = () => give(() => reject(new StoreError('unknown', 'the connection to the store was lost')))
-      const cancel = host.after(deadlineMs, () =>
+      const mine = {
+        isStopped: false,
+        lose: () => give(() => reject(new StoreError('unknown', 'the connection to the store was lost'))),
+      }
+      const cancel = host.after(limitMs, () =>
         give(() => reject(new StoreError('unknown', 'the store did not answer in time'))),
       )
-      pending.add(lose)
-      const isLost = random.int(1_000) < link.lossPerMille
-      const isDone = !isLost || random.chance(0.5)
+      pending.add(mine)
+      if (random.int(1_000) < link.lossPerMille && !isSilent) {
+        isSilent = true
+        host.after(random.int(silentMs), cut)
+      }
+      const answer = (finish: () => void) => {
+        lastBack = Math.max(lastBack, scheduler.now + draw()) + 1e-6
+        const arrive = () => !isSilent && pending.has(mine) && give(finish)
+        host.after(lastBack - scheduler.now, () => {
+          if (link.works) arrive()
+          // The node may be dead, or stand still, by then.
+          else link.take(() => void host.after(0, arrive))
+        })
+      }
       lastThere = Math.max(lastThere, scheduler.now + draw()) + 1e-6
       // Also where the node is dead by then.
       scheduler.after(lastThere - scheduler.now, () => {
-        if (!isDone) return
-        let finish: () => void
-        try {
-          const result = work()
-          finish = () => resolve(result)
-        } catch (error) {
-          finish = () => reject(error)
-        }
-        if (isLost) return
-        lastBack = Math.max(lastBack, scheduler.now + draw()) + 1e-6
-        host.after(lastBack - scheduler.now, () => pending.has(lose) && give(finish))
+        link.take(() => store.take(() => !mine.isStopped && answer(carryOut(work, resolve, reject))))
       })
       return promise
     },
-    cut() {
-      for (const lose of [...pending]) lose()
-    },
+    cut,
+  }
+}
+
+/** Does what a store does at once. Answers what to do with its answer. */
+function carryOut<T>(work: () => T, resolve: (result: T) => void, reject: (error: unknown) => void): () => void {
+  try {
+    const result = work()
+    return () => resolve(result)
+  } catch (error) {
+    return () => reject(error)
   }
 }

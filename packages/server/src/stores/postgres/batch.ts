@@ -1,7 +1,7 @@
-import { type Call, type CallRef, callKey, type Participant, participantKey } from '../../call/call.ts'
+import { type Call, type CallRef, callKey, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import type { InviteSituation } from '../../ports/call-store.ts'
 import type { Delivery } from '../../ports/webhooks.ts'
+import type { Seen } from '../sql/call-steps.ts'
 import {
   allColumns,
   type ColumnSet,
@@ -13,13 +13,6 @@ import {
   type RowValue,
 } from '../sql/rows.ts'
 import { deliveryColumns, deliveryValues } from '../sql/subscribers.ts'
-
-/** What an invite's decision was made on; it is written only if this is still so. */
-export interface Seen {
-  readonly caller: Participant
-  readonly callee: Participant
-  readonly live: InviteSituation['live']
-}
 
 /** A transition on its way to the database, and the rows that it locks there. */
 export interface Write {

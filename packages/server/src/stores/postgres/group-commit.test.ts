@@ -1,13 +1,11 @@
 import { expect, spyOn, test } from 'bun:test'
-import type { Write } from './batch.ts'
-import type { Connections } from './connections.ts'
 import { createGroupCommit } from './group-commit.ts'
 
 /** So many transitions wait for a connection and are given up, the last one first: how long that keeps the CPU, in µs. */
 async function giveUp(count: number): Promise<number> {
-  const commits = createGroupCommit({ free: 0 } as Connections)
+  const commits = createGroupCommit({ free: 0, write: async () => [] })
   const timers = spyOn(globalThis, 'setTimeout').mockImplementation((() => 0) as unknown as typeof setTimeout)
-  const waiting = Array.from({ length: count }, (_, n) => commits.commit({ keys: [String(n)] } as unknown as Write, 0))
+  const waiting = Array.from({ length: count }, (_, n) => commits.commit({ keys: [String(n)] }, 0))
   const giveUps = timers.mock.calls.map(([run]) => run as () => void).reverse()
   timers.mockRestore()
   const results = Promise.allSettled(waiting)

@@ -1,6 +1,5 @@
+import type { Timers } from '../../ports/clock.ts'
 import { StoreError } from '../../ports/store-error.ts'
-import { commitSql, encodeBatch, encodeHooks, hookedCommitSql, rowsOf, type Write } from './batch.ts'
-import type { Connections, Row } from './connections.ts'
 
 /** Figures since the start, for metrics and tests. */
 export interface CommitCounts {
@@ -8,23 +7,43 @@ export interface CommitCounts {
   readonly transitions: number
 }
 
-export interface GroupCommit {
+/** A transition on its way to the database. */
+export interface Transition {
+  /** What it locks there: no two of a batch have one in common. */
+  readonly keys: readonly string[]
+}
+
+/** Where batches go. */
+export interface Writers<W extends Transition> {
+  /** How many batches can be sent at once. */
+  readonly free: number
+  /** Of each transition the rows of its steps in the outbox; undefined where its guard failed. */
+  write(batch: readonly W[]): Promise<readonly (readonly number[] | undefined)[]>
+}
+
+export interface GroupCommit<W extends Transition> {
   /**
    * The rows of the steps in the outbox where the transition is committed, undefined where a guard failed and nothing was
-   * written. At the deadline, on the clock of performance.now(), nobody waits any more: what has been sent by then is of
+   * written. At the deadline, on the clock of its timers, nobody waits any more: what has been sent by then is of
    * unknown outcome.
    */
-  commit(write: Write, deadline: number): Promise<readonly number[] | undefined>
+  commit(write: W, deadline: number): Promise<readonly number[] | undefined>
   readonly counts: CommitCounts
 }
 
 /** A batch stays well within the time limit, and its locks within those of the server. */
 const maxBatch = 200
-/** Where PostgreSQL ended a transaction for the sake of others (deadlock, serialization), it is sent again so often. */
-const maxRepeats = 3
 
-interface Waiting {
-  readonly write: Write
+const machine: Pick<Timers, 'after' | 'monotonic'> = {
+  monotonic: () => performance.now(),
+  after(ms, what) {
+    const timer = setTimeout(what, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+interface Waiting<W> {
+  readonly write: W
   resolve(rows: readonly number[] | undefined): void
   reject(error: Error): void
 }
@@ -33,18 +52,18 @@ interface Waiting {
  * Commits transitions over a few connections. One is sent at once where a connection is free; what comes meanwhile goes
  * together with the next one, in one statement. No two transitions of a batch touch the same call or participant.
  */
-export function createGroupCommit(connections: Connections): GroupCommit {
+export function createGroupCommit<W extends Transition>(writers: Writers<W>, timers = machine): GroupCommit<W> {
   /** In the order of arrival. */
-  const queue = new Set<Waiting>()
+  const queue = new Set<Waiting<W>>()
   const counts = { commits: 0, transitions: 0 }
 
   function send(): void {
-    while (queue.size > 0 && connections.free > 0) void commitBatch(takeBatch())
+    while (queue.size > 0 && writers.free > 0) void commitBatch(takeBatch())
   }
 
   /** In the order of arrival; what meets a row of an earlier one waits for the next batch. */
-  function takeBatch(): Waiting[] {
-    const batch: Waiting[] = []
+  function takeBatch(): Waiting<W>[] {
+    const batch: Waiting<W>[] = []
     const keys = new Set<string>()
     for (const waiting of queue) {
       if (batch.length === maxBatch) break
@@ -55,9 +74,9 @@ export function createGroupCommit(connections: Connections): GroupCommit {
     return batch
   }
 
-  async function commitBatch(batch: readonly Waiting[]): Promise<void> {
+  async function commitBatch(batch: readonly Waiting<W>[]): Promise<void> {
     try {
-      const rows = await write(batch)
+      const rows = await writers.write(batch.map((waiting) => waiting.write))
       counts.commits++
       counts.transitions += batch.length
       for (const [t, { resolve }] of batch.entries()) resolve(rows[t])
@@ -70,21 +89,6 @@ export function createGroupCommit(connections: Connections): GroupCommit {
     }
   }
 
-  async function write(batch: readonly Waiting[]): Promise<(readonly number[] | undefined)[]> {
-    const writes = batch.map((waiting) => waiting.write)
-    const hooks = encodeHooks(writes)
-    const [sql, values] =
-      hooks === null ? [commitSql, encodeBatch(writes)] : [hookedCommitSql, [...encodeBatch(writes), hooks]]
-    for (let repeats = 0; ; repeats++) {
-      try {
-        const rows: Row[] = await connections.run(sql, values, { repeatable: false })
-        return rowsOf(writes, rows[0])
-      } catch (error) {
-        if (repeats === maxRepeats || !isRolledBack(error)) throw error
-      }
-    }
-  }
-
   return {
     async commit(write, deadline) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly number[] | undefined>()
@@ -92,23 +96,18 @@ export function createGroupCommit(connections: Connections): GroupCommit {
         const isQueued = queue.delete(waiting)
         reject(new StoreError(isQueued ? 'unavailable' : 'unknown', 'The commit took too long.'))
       }
-      const timer = setTimeout(giveUp, Math.max(1, deadline - performance.now()))
-      const waiting: Waiting = { write, resolve, reject }
+      const cancel = timers.after(Math.max(1, deadline - timers.monotonic()), giveUp)
+      const waiting: Waiting<W> = { write, resolve, reject }
       queue.add(waiting)
       send()
       try {
         return await promise
       } finally {
-        clearTimeout(timer)
+        cancel()
       }
     },
     get counts() {
       return { ...counts }
     },
   }
-}
-
-function isRolledBack(error: unknown): boolean {
-  const cause = error instanceof StoreError ? (error.cause as { errno?: unknown } | undefined) : undefined
-  return String(cause?.errno).startsWith('40')
 }

@@ -28,6 +28,7 @@ import { createProductStore } from './product-store.ts'
 import { createRemoval } from './retention.ts'
 import { createTimelineStore } from './timeline.ts'
 import { createWebhookStore } from './webhooks.ts'
+import { createWriters } from './writers.ts'
 
 export interface PostgresOptions extends RetentionSettings {
   /** DATABASE_URL: postgres://user:password@host:port/database?sslmode=… */
@@ -96,7 +97,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   }
   const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
   const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
-  const commits = createGroupCommit(writers)
+  const commits = createGroupCommit(createWriters(writers))
   const stepRows = createStepRows()
   const subscribers = createSubscribers()
   // Beside the commits: none of them waits for it.
