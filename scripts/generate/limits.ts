@@ -10,6 +10,7 @@ import { mostEntries } from '../../packages/server/src/call/observed.ts'
 import { leastPauseMs } from '../../packages/server/src/calls/quality.ts'
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { maxBodyBytes } from '../../packages/server/src/http/body.ts'
+import { maxUnreadBytes } from '../../packages/server/src/http/unread.ts'
 import { deviceKeptMs, mostDevices } from '../../packages/server/src/ports/devices.ts'
 import { sessionLogLimits, waitingLimits } from '../../packages/server/src/ports/sessions.ts'
 import { maxTokenBytes } from '../../packages/server/src/products/session-token.ts'
@@ -50,7 +51,7 @@ const { wsRate } = settings
 const [perSecond, burst] = wsRate.default.split('/').map(Number) as [number, number]
 
 const sections: Readonly<Record<string, readonly Row[]>> = {
-  'REST [TOK1, TOK5, HTTP1]': [
+  'REST [TOK1, TOK5, HTTP1, HTTP3]': [
     rate('Token requests of one address (IPv6: of its /64)', settings.tokenRateIp, '429 `BOOTSTRAP_IP_RATE_LIMITED`'),
     rate(
       'Product credentials that fail, of one address',
@@ -72,6 +73,11 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     ),
     size('A body', maxBodyBytes, '413 `REQUEST_BODY_TOO_LARGE`'),
     ['The request line and headers', '16 KiB', '431 without a body', fixed],
+    size(
+      'Answers over 16 KiB that clients have not read, of each process',
+      maxUnreadBytes,
+      'the connections that wait the longest are closed',
+    ),
     size('A field of a token request', maxIdBytes, '400 `INVALID_REQUEST_BODY`'),
     size('The session token that comes of it', maxTokenBytes, '400 `INVALID_REQUEST_BODY`'),
     ['Records of a page of the history', String(historyLimit.max), 'the page has so many', fixed],

@@ -9,6 +9,7 @@ import type { ClientAddress } from './http/client-address.ts'
 import { handshakeOf } from './http/handshake.ts'
 import { failure } from './http/replies.ts'
 import { targetOf } from './http/request-target.ts'
+import { createUnread, maxUnreadBytes, type Unread } from './http/unread.ts'
 import type { Journal } from './observability/journal.ts'
 import { macrotask } from './ports/macrotask.ts'
 import type { MaybePromise } from './ports/maybe.ts'
@@ -21,6 +22,8 @@ const unfinishedS = 10
 /** The most that the runtime takes, and how much earlier than asked for it may close. */
 const mostIdleS = 255
 const earlyS = 4
+/** A connection that is cut is closed so much later, and up to 4 s more. */
+const closingS = 1
 /** While both listeners are there, the kernel gives new connections to either of them. */
 const overlapMs = 50
 
@@ -60,11 +63,12 @@ type Client = () => string | undefined
 /** Opens the port: sockets go to signaling/, requests to the demo and to http/. */
 export function listen(options: ListenOptions): Listener {
   const { config, tls } = options
+  const unread = createUnread({ limit: maxUnreadBytes })
   // A second listener on the port is how the certificate is renewed: the runtime's reload() leaves TLS as it is (#43815).
   if (tls !== undefined && config.workers === 1 && config.port !== 0) claimPort(config.host, config.port)
   let pair = tls
   /** Undefined while nobody new is let in. */
-  let current: Bound | undefined = bind(options, pair, config.port)
+  let current: Bound | undefined = bind(options, unread, pair, config.port)
   /** They accept nothing any more, and have connections. */
   const retired = new Set<Bound>()
   const port = current.port ?? config.port
@@ -77,7 +81,7 @@ export function listen(options: ListenOptions): Listener {
     url: urlOf(config.host, port, tls !== undefined),
     async renew(next) {
       const before = current
-      if (before !== undefined) current = bind(options, next, port)
+      if (before !== undefined) current = bind(options, unread, next, port)
       pair = next
       if (before === undefined) return
       retired.add(before)
@@ -93,7 +97,7 @@ export function listen(options: ListenOptions): Listener {
       current = undefined
     },
     resume() {
-      current ??= bind(options, pair, port)
+      current ??= bind(options, unread, pair, port)
     },
     closeIdle() {
       for (const server of [...retired, ...(current === undefined ? [] : [current])]) server.closeIdleConnections()
@@ -104,7 +108,7 @@ export function listen(options: ListenOptions): Listener {
   }
 }
 
-function bind(options: ListenOptions, pair: TlsPair | undefined, port: number): Bound {
+function bind(options: ListenOptions, unread: Unread, pair: TlsPair | undefined, port: number): Bound {
   const { config, clientAddress, gateway, app, demo, journal, keepsIdle } = options
   const keepAlive = createKeepAlive(config.httpIdleMs, keepsIdle)
 
@@ -112,7 +116,10 @@ function bind(options: ListenOptions, pair: TlsPair | undefined, port: number): 
     const begin = performance.now()
     const response = (await demo?.fetch(request, address)) ?? (await app.fetch(request, address))
     journal.answered({ method: request.method, path, client }, response, performance.now() - begin)
-    return keepAlive(request, response, server)
+    const kept = keepAlive(request, response, server)
+    // The runtime has no way to close a connection but its time.
+    unread.add(kept, () => server.timeout(request, closingS))
+    return kept
   }
 
   const server: Bound = Bun.serve({

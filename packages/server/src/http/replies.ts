@@ -6,11 +6,37 @@ const always = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff
 
 type HeaderFields = Readonly<Record<string, string>>
 
+/** A body that is larger goes out in pieces of this size, as it is read [HTTP3]. In bytes. */
+const pieceBytes = 16 * 1024
+/** A page of calls that is being read from the store, and what is made of it. In bytes. */
+const streamBytes = 512 * 1024
+
+/** What an answer holds until its client has read it. */
+export interface Held {
+  readonly bytes: number
+  /** Resolves when it holds nothing any more. */
+  readonly over: Promise<void>
+  /** Ends its connection. */
+  cut(): void
+}
+
+const held = Symbol('held')
+
+/** Undefined where the buffers of the connection are enough. */
+export function heldBy(response: Response & { readonly [held]?: Held }): Held | undefined {
+  return response[held]
+}
+
 export function json(status: number, body: unknown, headers: HeaderFields = {}): Response {
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: { 'Content-Type': 'application/json', ...always, ...headers },
-  })
+  const text = JSON.stringify(body)
+  const init = { status, headers: { 'Content-Type': 'application/json', ...always, ...headers } }
+  if (text.length <= pieceBytes) return new Response(text, init)
+  const bytes = new TextEncoder().encode(text)
+  return heldResponse(slices(bytes), bytes.length, init)
+}
+
+async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
 /**
@@ -21,26 +47,55 @@ export async function jsonStream(
   pieces: AsyncIterableIterator<string>,
   onError: (error: unknown) => void,
 ): Promise<Response> {
-  let next: IteratorResult<string> | undefined = await pieces.next()
+  const first = await pieces.next()
   const encoder = new TextEncoder()
+  async function* encoded(): AsyncGenerator<Uint8Array> {
+    try {
+      if (!first.done) yield encoder.encode(first.value)
+      for await (const piece of pieces) yield encoder.encode(piece)
+    } finally {
+      await pieces.return?.()
+    }
+  }
+  const headers = { 'Content-Type': 'application/json', ...always }
+  return heldResponse(encoded(), streamBytes, { headers }, onError)
+}
+
+/** Its body is made as it is read. */
+function heldResponse(
+  pieces: AsyncGenerator<Uint8Array>,
+  bytes: number,
+  init: ResponseInit,
+  onError: (error: unknown) => void = () => {},
+): Response {
+  const { promise: over, resolve } = Promise.withResolvers<void>()
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  const end = (close: (open: ReadableStreamDefaultController<Uint8Array>) => void) => {
+    if (controller !== undefined) close(controller)
+    controller = undefined
+    resolve()
+    // A generator that is making its next piece ends after that.
+    void pieces.return(undefined).catch(onError)
+  }
+  // Bun would print what it is given here.
+  const cut = () => end((open) => open.error())
   const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
+    start(own) {
+      controller = own
+    },
+    async pull() {
       try {
-        const { done, value } = next ?? (await pieces.next())
-        next = undefined
-        if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
+        const { done, value } = await pieces.next()
+        if (done) end((open) => open.close())
+        else controller?.enqueue(value)
       } catch (error) {
         onError(error)
-        // Bun would print what it is given here.
-        controller.error()
+        cut()
       }
     },
-    async cancel() {
-      await pieces.return?.()
-    },
+    cancel: () => end(() => {}),
   })
-  return new Response(body, { headers: { 'Content-Type': 'application/json', ...always } })
+  return Object.assign(new Response(body, init), { [held]: { bytes, over, cut } })
 }
 
 export function empty(status: number, headers: HeaderFields = {}): Response {
