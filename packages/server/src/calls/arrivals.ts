@@ -235,12 +235,11 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return andThen(liveCallsOf(session), (live) => {
       note(session, live, 'socket_found', { resumed: true })
       const stale = ringing.filter((key) => !live.some((call) => callKey(call) === key))
-      return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () =>
-        // It may have gone before it was clear what it was to find, and has still to look.
-        andThen(collect(identityOf(session), []), () =>
-          live.length === 0 ? arrival : takeBack(session, live, arrival),
-        ),
-      )
+      return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () => {
+        // It may not have looked yet, and notices may have come while it was away. Nobody waits for a node that is silent.
+        insist(session, () => sessions.collectFinals(identityOf(session))).catch(onError)
+        return live.length === 0 ? arrival : takeBack(session, live, arrival)
+      })
     })
   }
 

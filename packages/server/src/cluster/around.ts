@@ -188,7 +188,7 @@ export function createAround(options: AroundOptions): Around {
         if (at !== undefined && at !== node) await inbox.ask(at, ['collect', identity])
         if (at !== node) return
       }
-      if (table.get(identity.sessionId)?.overSinceOpen === undefined) return
+      if (table.get(identity.sessionId) === undefined) return
       const rows = await rowsOf(identity.participant)
       const due = rows.filter((row) => {
         return isHere(row.sessionId) || (row.hasLast && isOfDevice(row, identity) && (!row.hasSocket || isFree(row)))

@@ -203,8 +203,11 @@ export interface SessionPushes {
   ring(sessionId: string, call: string): MaybePromise<void>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
   owing(identity: SessionIdentity): MaybePromise<readonly string[]>
-  /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
-   * which the new session has a place. */
+  /**
+   * Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in which
+   * the new session has a place. A session that has come back gets those that came while it was away to sessions that
+   * nobody can resume.
+   */
   collectFinals(identity: SessionIdentity): MaybePromise<void>
   /**
    * Resolves when what was told of a call until now is safe; rejects where a session turned out to be another process'

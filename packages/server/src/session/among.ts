@@ -145,11 +145,22 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     return log?.all().find(({ push }) => push.call === call && isLast(push))?.push
   }
 
+  /** The target has looked before, and was away since: a notice that came meanwhile is passed on now [WS4]. */
+  function passAll(target: Session, source: Session): void {
+    if (mayResume(source)) return
+    const lasts = source.log?.all().filter(({ push }) => isLast(push)) ?? []
+    for (const { push } of lasts) passTo(target, source, push)
+  }
+
   /** Hands what sockets of the same device did not hear to one that comes back [WS4]. */
   function collect(identity: SessionIdentity, sources: readonly Session[]): void {
     const target = sessions.get(identity.sessionId)
-    const known = target?.overSinceOpen
-    if (target === undefined || known === undefined) return
+    if (target === undefined) return
+    const known = target.overSinceOpen
+    if (known === undefined) {
+      for (const source of sources) passAll(target, source)
+      return
+    }
     changed(target)
     // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
     for (const kind of ['final', 'stop'] as const) {

@@ -268,6 +268,32 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
       expect(back && numbersOf(back.socket)).toEqual([1])
     })
 
+    test('[WS4] [RES1] come to a session that was away when they came, but not those of a session that may be resumed', async () => {
+      const participant = somebody()
+      const wishes = [{ participant, extended: false }, { participant }]
+      const [gone, kept] = await Promise.all(wishes.map((wish) => openReady(sessions(), wish)))
+      for (const [source, call] of [
+        [gone, 'c'],
+        [kept, 'd'],
+      ] as const) {
+        await sessions().hold(source!.id, call, true)
+        await drop(source!)
+      }
+      const seen = await openReady(sessions(), { participant })
+      await sessions().collectFinals(seen.identity)
+      await drop(seen)
+      await sessions().append(gone!.id, final('c', 2, 1))
+      await sessions().append(kept!.id, final('d', 2, 2))
+      await sessions().release(gone!.id, 'c')
+      const back = await comeBack(sessions(), seen, 0)
+      await sessions().collectFinals(seen.identity)
+      await given().settled()
+      expect(back && numbersOf(back.socket)).toEqual([1])
+      const other = await comeBack(sessions(), kept!, 0)
+      await given().settled()
+      expect(other && numbersOf(other.socket)).toEqual([2])
+    })
+
     test('[WS4] and a base session that has given all away is forgotten', async () => {
       const participant = somebody()
       const seen = await died({ participant, extended: false }, 'c', 1)
