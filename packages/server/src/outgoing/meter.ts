@@ -23,7 +23,7 @@ interface Meter {
 }
 
 /** One read of a socket may bring 512 KiB. The parser gets them in pieces and can be stopped between two. */
-const pieceBytes = 4 * 1024
+const pieceBytes = 0.5 * 1024
 const nobody = () => {}
 
 export function createMeters(): Meters {
