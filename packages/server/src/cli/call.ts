@@ -76,6 +76,8 @@ interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
 
 async function list(surroundings: Surroundings, options: ListOptions): Promise<void> {
   const { product, user: userId, limit, json, exact, refused: withRefused, ...filter } = options
+  if ((userId === undefined) !== (filter.role === undefined))
+    throw new CommandFailure(exitCodes.usage, 'Give --user and --role together: a participant is both.')
   const page = await withStore(surroundings, async (store, config) => {
     const found = await createSeenCalls(store).page(product, {
       ...filter,

@@ -39,7 +39,8 @@ export function addLiveCallCommands(call: Command, surroundings: Surroundings): 
 }
 
 export function noCall(product: string, typed: string): CommandFailure {
-  const message = `The product ${product} has no call ${typed}. ringwire call list --product ${shellWord(product)} shows its calls.`
+  const short = typed.length < fewest ? ` An id may be typed short, with at least ${fewest} characters.` : ''
+  const message = `The product ${product} has no call ${typed}.${short} ringwire call list --product ${shellWord(product)} shows its calls.`
   return new CommandFailure(exitCodes.negative, visible(message))
 }
 

@@ -159,7 +159,7 @@ async function create(
 
 /** What an operator can do beside: a backend is not told of the setting. */
 function withHint(message: string): string {
-  if (!message.startsWith('url must ')) return message
+  if (!/^url must (begin with https|lead to)/.test(message)) return message
   return `${message}\nRINGWIRE_WEBHOOK_ALLOW opens other addresses; this command reads it, too.`
 }
 

@@ -188,7 +188,8 @@ function isListOfTypes(events: unknown): boolean {
 
 /** What can be known of a URL before it is asked: where a name leads is looked at when something is sent [HOOK4]. */
 export function urlProblem(text: unknown, guard: AddressGuard): string | undefined {
-  if (typeof text !== 'string' || text === '' || !URL.canParse(text)) return 'url must be an absolute URL.'
+  if (typeof text !== 'string' || text === '' || !URL.canParse(text))
+    return 'url must be an absolute URL, as https://backend.example.com/webhooks.'
   const url = new URL(text)
   if (url.href.length > maxUrlLength) return `url must be of at most ${maxUrlLength} characters.`
   if (url.username !== '' || url.password !== '') return 'url must hold no user name and no password.'

@@ -46,6 +46,24 @@ test('a product that does not exist fails, with those that do', async () => {
   expect(await run('webhooks list --product shop')).toMatchObject({ code: 0 })
 }, 120_000)
 
+test('what is wrong is said in the words that were typed, with what to type instead', async () => {
+  for (const [args, code, words] of [
+    ['call list --product shop --user ann', 2, 'Give --user and --role together: a participant is both.'],
+    ['call list --product shop --role agent', 2, 'Give --user and --role together: a participant is both.'],
+    ['call trace ab --product shop', 3, 'An id may be typed short, with at least 4 characters.'],
+    ['webhooks create backend --product shop', 1, 'url must be an absolute URL, as https://backend.example.com/'],
+  ] as const) {
+    const { code: ended, out, err } = await run(args)
+    expect([args, ended, out]).toEqual([args, code, ''])
+    expect(err).toContain(words)
+    expect(err).not.toContain('RINGWIRE_WEBHOOK_ALLOW')
+    expect(err).not.toContain('user_id')
+  }
+  // A setting opens other addresses, and no other text.
+  const inside = await run('webhooks create http://127.0.0.1/x --product shop')
+  expect(inside.err).toContain('RINGWIRE_WEBHOOK_ALLOW opens other addresses')
+}, 120_000)
+
 test('the first characters of an id are enough, if only one begins with them', async () => {
   const pair = await connectPair(service)
   const uuids = ['aaaa1111-0000-4000-8000-000000000001', 'aaaa1111-0000-4000-8000-000000000002'] as const
