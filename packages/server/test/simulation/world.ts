@@ -132,7 +132,6 @@ async function finish(people: readonly Guest[], { database }: Cluster, timers: T
     'still has calls',
     people.map(({ name, person }) => [name, () => person.stop()]),
   )
-  for (const { name, person } of people) stuck.push(...person.open.map((call) => `${name} believes in call ${call}`))
   await each('holds live calls', [['the database', none]])
   await timers.sleep(lastNewsMs)
   await each(
@@ -148,6 +147,7 @@ async function finish(people: readonly Guest[], { database }: Cluster, timers: T
     'does not come back',
     people.map(({ name, phone }) => [name, () => lastVisit(phone)]),
   )
+  for (const { name, person } of people) stuck.push(...person.open.map((call) => `${name} believes in call ${call}`))
   return stuck
 }
 
