@@ -205,7 +205,9 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     openDetached(identity, at) {
       now = Math.max(now, at)
-      if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
+      if (sessions.has(identity.sessionId)) return
+      // Its owner may only have stood still, and writes it again: the fence is above all that a session has by changing owners.
+      create(identity, undefined, at).fence = Math.max(1, Math.floor(now))
     },
     adopt: add,
     forget(sessionId) {

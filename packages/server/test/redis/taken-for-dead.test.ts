@@ -4,9 +4,10 @@ import { Redis } from 'ioredis'
 import { tagOfSessionId } from '../../src/ports/session-id.ts'
 import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import { comeBack } from '../contracts/session-parts.ts'
+import { rowKey } from '../../src/stores/redis/keys.ts'
+import { comeBack, pushes } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { createSessionNodes, sendAll } from './session-nodes.ts'
+import { createSessionNodes, outcomeOf, sendAll } from './session-nodes.ts'
 
 /** A node that others take for dead, and that lives. */
 const nodes = createSessionNodes()
@@ -54,6 +55,40 @@ test('[RES1] who comes back does not fail because its node died just after it ha
   const [s = 0] = await redis.time()
   await redis.zadd('rw:alive', Number(s) * 1000, 'other')
   expect(await comeBack(two.sessions, seen, 0)).toBeDefined()
+  redis.disconnect()
+}, 60_000)
+
+test('[EXT3] [RES2] who was taken for dead does not write a session over what was told to it meanwhile', async () => {
+  const dead = new Set<string>()
+  const isDead = (node: string) => dead.has(node)
+  const [silent, other] = [await nodes.start(server.url, isDead), await nodes.start(server.url, isDead)]
+  const redis = new Redis(server.url)
+  const first = await openReady(other.sessions)
+  // A session that has changed its node has a higher fence than a new one.
+  const seen = (await comeBack(silent.sessions, first, 0))!
+  await silent.settled()
+  const owner = await redis.hget(rowKey(seen.id), 'o')
+  // It stands still, and Redis is emptied: the others wait for what it owns until it is dead.
+  const { promise: standsStill, resolve: goOn } = Promise.withResolvers<void>()
+  silent.onScript = async (_name, _args, send) => {
+    await standsStill
+    return send()
+  }
+  await redis.flushall()
+  const told = pushes.final('a-call', 3, 1)
+  const tell = async () => {
+    await other.sessions.openDetached(seen.identity, Date.now())
+    return other.sessions.append(seen.id, told)
+  }
+  expect(['unavailable', 'unknown']).toContain(await outcomeOf(tell))
+  dead.add(owner ?? '')
+  await until('it is told', async () => (await outcomeOf(tell)) === 'kept')
+  goOn()
+  await until('its client has to come back', () => seen.socket.closes.length > 0)
+  await silent.settled()
+  dead.clear()
+  for (const { sessions } of [silent, other]) expect(await comeBack(sessions, seen, 0)).toBeUndefined()
+  expect(other.sessions.knowsEnd(seen.id, told.call)).toBe(true)
   redis.disconnect()
 }, 60_000)
 
