@@ -111,8 +111,11 @@ export interface Gateway {
   size(): number
 }
 
-/** Above our own limit of a message, so that it is we who close with 1009. */
-const nativeMaxBytes = 256 * 1024
+/**
+ * A little above our own limit of a message, so that it is mostly we who close with 1009. The runtime keeps so much of a message
+ * that is never finished, for each socket.
+ */
+const nativeMaxBytes = 80 * 1024
 const tickMs = 500
 /** A tick that comes so much later says that this process was busy: no client answers for that time. In ms. */
 const lateMs = 100

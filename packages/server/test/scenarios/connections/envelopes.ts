@@ -341,6 +341,14 @@ function registerSizes(service: () => Service): void {
         encodeFrame(opcodes.continuation, ' '.repeat(25_537)),
       ],
     ],
+    [
+      'in fragments without an end',
+      [
+        encodeFrame(opcodes.text, ' '.repeat(60_000), { fin: false }),
+        encodeFrame(opcodes.continuation, ' '.repeat(60_000), { fin: false }),
+      ],
+    ],
+    ['that is not sent to its end', [encodeFrame(opcodes.text, ' '.repeat(200_000)).subarray(0, 150_000)]],
     ['claimed, not sent', [Buffer.from([0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])]],
     ['claimed with the highest bit', [Buffer.from([0x82, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])]],
   ]
