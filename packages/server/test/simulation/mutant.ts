@@ -1,0 +1,23 @@
+/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO`. */
+import { live } from './world.ts'
+
+const [nodes, users, seconds, from, to] = process.argv.slice(2).map(Number) as [number, number, number, number, number]
+
+/** What is wrong in the world of a seed, in a word. */
+async function wrongIn(seed: number): Promise<string | undefined> {
+  try {
+    const { verdict } = await live({ seed, nodes, users, seconds })
+    return verdict.violations[0]?.kind
+  } catch {
+    return 'failure'
+  }
+}
+
+let found: { readonly seed: number; readonly kind: string } | undefined
+for (let seed = from; seed <= to && found === undefined; seed++) {
+  const kind = await wrongIn(seed)
+  if (kind !== undefined) found = { seed, kind }
+  else console.log(seed)
+}
+console.log(JSON.stringify(found ?? null))
+process.exit(0)

@@ -1,0 +1,77 @@
+import { afterAll, expect, test } from 'bun:test'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mutations, notFound } from './mutations.ts'
+
+/** Is the simulation worth anything? Small breaks of the code that delivers have to show in few worlds. */
+
+const world = { nodes: 3, users: 6, seconds: 60 }
+const mostSeeds = 50
+/** Some break so much that a world does not come to an end. In ms. */
+const limitMs = 1_800_000
+
+const root = new URL('../../../../', import.meta.url).pathname
+const dir = await mkdtemp(join(tmpdir(), 'ringwire-mutations-'))
+const server = join(dir, 'packages/server')
+for (const folder of ['src', 'test/simulation', 'test/chaos', 'test/fuzz'])
+  await cp(join(root, 'packages/server', folder), join(server, folder), { recursive: true })
+await symlink(join(root, 'node_modules'), join(dir, 'node_modules'))
+afterAll(() => rm(dir, { recursive: true, force: true }))
+
+interface Found {
+  readonly seed: number
+  readonly kind: string
+}
+
+/** The first seed that shows something; null where none does. */
+async function firstFound(): Promise<Found | null> {
+  const args = [world.nodes, world.users, world.seconds, 1, mostSeeds].map(String)
+  const child = Bun.spawn(['nice', '-n', '19', process.execPath, join(server, 'test/simulation/mutant.ts'), ...args], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const limit = setTimeout(() => child.kill('SIGKILL'), limitMs)
+  const said = await new Response(child.stdout).text()
+  clearTimeout(limit)
+  const last = said.trim().split('\n').at(-1) ?? ''
+  // It was ended in a world that does not come to an end.
+  return last === 'null' || last.startsWith('{') ? (JSON.parse(last) as Found | null) : { seed: 0, kind: 'stuck' }
+}
+
+test(
+  `what is not broken shows nothing within ${mostSeeds} seeds`,
+  async () => {
+    expect(await firstFound()).toBeNull()
+  },
+  2 * limitMs,
+)
+
+for (const { name, file, find, put } of mutations.filter(({ name }) => !(name in notFound))) {
+  test(
+    `${name}: found within ${mostSeeds} seeds`,
+    async () => {
+      const path = join(server, 'src', file)
+      const text = await readFile(path, 'utf8')
+      await writeFile(
+        path,
+        text.replace(find, () => put),
+      )
+      try {
+        const found = await firstFound()
+        console.log(`${name}: ${found === null ? 'not found' : `seed ${found.seed}, ${found.kind}`}`)
+        expect(found).not.toBeNull()
+      } finally {
+        await writeFile(path, text)
+      }
+    },
+    2 * limitMs,
+  )
+}
+
+test('each mutation is of something that is there once', async () => {
+  for (const { name, file, find } of mutations) {
+    const text = await readFile(join(server, 'src', file), 'utf8')
+    expect([name, text.split(find).length - 1]).toEqual([name, 1])
+  }
+})

@@ -1,0 +1,239 @@
+/** A small break of the code that delivers. */
+export interface Mutation {
+  readonly name: string
+  /** Below `packages/server/src/`. */
+  readonly file: string
+  /** What stands there once. */
+  readonly find: string
+  readonly put: string
+}
+
+const delivery = 'delivery/delivery.ts'
+const deadlines = 'calls/deadlines.ts'
+const outbox = 'delivery/outbox.ts'
+const relay = 'calls/relay.ts'
+const owner = 'cluster/owner.ts'
+const saves = 'cluster/saves.ts'
+const inbox = 'cluster/inbox.ts'
+const members = 'cluster/members.ts'
+const requests = 'cluster/requests.ts'
+const sessions = 'cluster/sessions.ts'
+const places = 'session/places.ts'
+const table = 'session/table.ts'
+
+export const mutations: readonly Mutation[] = [
+  {
+    name: 'a step that comes late is taken for told',
+    file: delivery,
+    find: 'if (!isLate && upTo >= version) return',
+    put: 'if (isLate || upTo >= version) return',
+  },
+  {
+    name: 'what could not be handed on is not remembered',
+    file: delivery,
+    find: 'if (error instanceof StoreError) undelivered.add(key)',
+    put: 'if (error instanceof StoreError) return false',
+  },
+  {
+    name: 'a step counts as told before it is saved',
+    file: delivery,
+    find: 'andThen(handed, () => sessions.confirm(key)),',
+    put: 'andThen(handed, () => undefined),',
+  },
+  {
+    name: 'what waited in a place does not go along',
+    file: delivery,
+    find: 'const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost)',
+    put: 'const passOn = () => true',
+  },
+  {
+    name: 'the gate of an answer stays closed',
+    file: delivery,
+    find: 'andThen(sessions.takeKept(from.sessionId, key), (pushes) => sessions.openGate(to.sessionId, key, pushes))',
+    put: 'andThen(sessions.takeKept(from.sessionId, key), () => undefined)',
+  },
+  {
+    name: 'what was kept before the accept is thrown away',
+    file: delivery,
+    find: 'sessions.openGate(to.sessionId, key, pushes))',
+    put: 'sessions.openGate(to.sessionId, key, pushes.slice(1)))',
+  },
+  {
+    name: 'the outbox forgets a step that could not be told',
+    file: outbox,
+    find: "((caught === 'done') === isDone ? rows : [])",
+    put: '(isDone ? rows : [])',
+  },
+  {
+    name: 'the outbox is never looked through',
+    file: outbox,
+    find: 'const left = await store.claim(claimSize)',
+    put: 'const left: readonly Left[] = []',
+  },
+  {
+    name: 'a relay goes to a place that is known to be old',
+    file: relay,
+    find: "const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'",
+    put: "const isOld = result === 'closed'",
+  },
+  {
+    name: 'a relay before the accept goes to nobody',
+    file: relay,
+    find: "const isKept = call.status === 'ringing'",
+    put: 'const isKept = false',
+  },
+  {
+    name: 'a relay that is early is answered as if it were taken',
+    file: relay,
+    find: "if (result === 'early') return afterOthers(message, (first) => passAgain(first, road))",
+    put: "if (result === 'early') return call.status",
+  },
+  {
+    name: 'a copy that is not whole is resumed',
+    file: owner,
+    find: 'if (!copy.isWhole) session.broken = true',
+    put: '',
+  },
+  {
+    name: 'a session that was taken over keeps its old fence',
+    file: owner,
+    find: 'session.fence = copy.fence',
+    put: '',
+  },
+  {
+    name: 'a session is given away without its last save',
+    file: owner,
+    find: 'await saves.give(session, to)',
+    put: 'await saves.settle()',
+  },
+  {
+    name: 'what a socket of before asked goes on after it was retired',
+    file: owner,
+    find: 'await sink.retire()',
+    put: '',
+  },
+  {
+    name: 'a save that was refused counts as one',
+    file: saves,
+    find: 'if (isLost || sent.some(({ isRefused }) => isRefused)) throw new RefusedError()',
+    put: 'if (isLost) throw new RefusedError()',
+  },
+  {
+    name: 'what a save could not write is forgotten',
+    file: saves,
+    find: 'for (const { change } of part) failed(change)',
+    put: '',
+  },
+  {
+    name: 'what the store has lost is not written again',
+    file: saves,
+    find: 'changes.tear(session)\n        isMissing = true',
+    put: '',
+  },
+  {
+    name: 'an answer is posted before what it answers for is saved',
+    file: inbox,
+    find: 'const saving = saved()',
+    put: 'const saving: Promise<void> | undefined = undefined as Promise<void> | undefined',
+  },
+  {
+    name: 'a batch that comes twice is done twice',
+    file: inbox,
+    find: 'if (!takenOf(from).take(n)) return',
+    put: 'takenOf(from).take(n)',
+  },
+  {
+    name: 'a node that stands still for a second is dead',
+    file: members,
+    find: 'return now - since > deadMs && isGone(name)',
+    put: 'return now - since > 1_000',
+  },
+  {
+    name: 'a dead node is never found',
+    file: members,
+    find: 'if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {',
+    put: 'if (each.hasLeft && !dead.has(name)) {',
+  },
+  {
+    name: 'an outage stops no lost clock',
+    file: members,
+    find: 'outages() {\n',
+    put: 'outages() {\n        if (servedAt < Number.POSITIVE_INFINITY) return []\n',
+  },
+  {
+    name: 'a node answers for a session that it has just given away',
+    file: requests,
+    find: 'return done instanceof Promise ? done.then((answer) => (owner.isHere(id) ? answer : notHere)) : done',
+    put: 'return done',
+  },
+  {
+    name: 'what an owner of before had is not dropped',
+    file: sessions,
+    find: '    table.drop(session.identity.sessionId)\n',
+    put: '',
+  },
+  {
+    name: 'after Redis was emptied nobody writes again',
+    file: sessions,
+    find: 'if (session.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)',
+    put: '',
+  },
+  {
+    name: 'a request is taken twice',
+    file: places,
+    find: 'return source !== undefined && session.taken?.get(source.sessionId)?.has(source.n) === true',
+    put: 'return source === undefined && session.broken && session.closed',
+  },
+  {
+    name: 'a place that passes on takes what was proven along',
+    file: places,
+    find: '(seq > session.provenSeq && seq > (session.acknowledged?.get(push.call) ?? 0)) ||',
+    put: 'seq > 0 ||',
+  },
+  {
+    name: 'relays that waited at a gate are dropped',
+    file: places,
+    find: 'for (const push of held) append(session, untaken(push))',
+    put: 'for (const push of held.slice(1)) append(session, untaken(push))',
+  },
+  {
+    name: 'an old step moves a place back',
+    file: places,
+    find: 'if (session.over?.includes(call) || version < (session.placeVersions?.get(call) ?? 0)) return false',
+    put: '',
+  },
+  {
+    name: 'a ring that is over is left to whoever had its timer',
+    file: deadlines,
+    find: 'const due = await store.dueRings(from, now - patienceMs, pageSize)',
+    put: 'const due: readonly LiveCall[] = []',
+  },
+  {
+    name: 'a relay that comes after one that was not taken is taken',
+    file: table,
+    find: "return isShared && isEarly(session, push) ? 'early' : appendTo(session, push)",
+    put: 'return appendTo(session, push)',
+  },
+]
+
+/** Those that were not found, each with how many seeds were lived for that at least. */
+export const notFound: Readonly<Record<string, number>> = {
+  'what could not be handed on is not remembered': 20,
+  'what waited in a place does not go along': 1,
+  'a copy that is not whole is resumed': 20,
+  'a session that was taken over keeps its old fence': 1,
+  'a session is given away without its last save': 14,
+  'a save that was refused counts as one': 12,
+  'what a save could not write is forgotten': 15,
+  'what the store has lost is not written again': 1,
+  'an answer is posted before what it answers for is saved': 7,
+  'a batch that comes twice is done twice': 9,
+  'a node that stands still for a second is dead': 9,
+  'an outage stops no lost clock': 20,
+  'a node answers for a session that it has just given away': 16,
+  'after Redis was emptied nobody writes again': 12,
+  'a place that passes on takes what was proven along': 12,
+  'an old step moves a place back': 6,
+  'a ring that is over is left to whoever had its timer': 20,
+  'a relay that comes after one that was not taken is taken': 20,
+}
