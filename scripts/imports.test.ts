@@ -31,7 +31,9 @@ const subjects = [
   ...['presence', 'products', 'push', 'time', 'timeline', 'webhooks'],
 ]
 /** Files that nobody imports but those that start the service. */
-const starters = ['admin', 'backend', 'front', 'listen', 'main', 'rest', 'server'].map((name) => `../${name}.ts`)
+const starters = ['admin', 'backend', 'core', 'front', 'listen', 'main', 'rest', 'server'].map(
+  (name) => `../${name}.ts`,
+)
 
 const rules: Record<string, Case[]> = {
   'protocol imports typebox and its own folder alone': [
