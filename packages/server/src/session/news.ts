@@ -10,6 +10,8 @@ export function isNews(session: Session, push: Push): boolean {
   const isForExtended = push.kind === 'notice' || push.kind === 'peer' || push.kind === 'media'
   if (isForExtended && !session.identity.extended) return false
   if (isRelay(push)) return true
+  // Told late, or once more, to whoever has taken the place since, and what waited for it along [ORD3].
+  if (isForExtended && isOlderThanItsPlace(session, push)) return false
   if (push.kind === 'peer') return isPeerNews(session, push)
   if (knowsOf(session, push)) return false
   const { call } = push
@@ -41,6 +43,10 @@ export function knowsOf(session: Session, { call, version }: Push): boolean {
   const last = session.versions?.get(call)
   if (version !== undefined && last !== undefined && version <= last) return true
   return session.over?.includes(call) ?? false
+}
+
+function isOlderThanItsPlace({ placeVersions }: Session, { call, version, parcel }: Push): boolean {
+  return version !== undefined && parcel === undefined && version < (placeVersions?.get(call) ?? 0)
 }
 
 function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {

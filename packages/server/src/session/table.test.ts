@@ -298,6 +298,19 @@ test('[PLACE2] [ORD3] what who had the place was told, and has, is no news for w
   expect(handed.slice(2)).toEqual(['state 8', 'peer 9'])
 })
 
+test('[PLACE2] [ORD3] what was told of the call before a session had the place does not follow what came after, told late', () => {
+  const to = connect('to')
+  const of = (kind: 'notice' | 'peer', version: number): Push => {
+    return { kind, call: 'call', version, text: `{"n":"${kind} ${version}"}` }
+  }
+  table.openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
+  table.hold('left', 'call', true, false, 2)
+  table.move('call', 'left', to, true, 6)
+  table.append(to, of('peer', 7))
+  for (const push of [of('notice', 3), of('peer', 4), of('peer', 6), of('notice', 8)]) table.append(to, push)
+  expect(handed).toEqual(['peer 7', 'notice 8'])
+})
+
 test('[PLACE2] what a device that has left is told of the end does not go along with the place, however often that is told', () => {
   const to = connect('to')
   table.openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
