@@ -1,7 +1,7 @@
 import { relayLimits } from '@ringwire/protocol/events/webrtc'
 import type { Timers } from '../../src/ports/clock.ts'
 import type { Random } from '../fuzz/random.ts'
-import type { Frame, FrameData } from './recording.ts'
+import type { Frame, FrameData, Snapshot } from './recording.ts'
 import { TrackedCall } from './tracked-call.ts'
 
 export const role = 'person'
@@ -15,6 +15,8 @@ export interface PersonOptions {
   readonly newUuid: () => string
   /** Everything takes so many times longer; 1 where it is not given. */
   readonly pace?: number
+  /** It has other phones, too: an answered call whose place is not here is on one of them. */
+  readonly hasOthers?: boolean
 }
 
 /** What somebody calls with. */
@@ -44,11 +46,12 @@ export class Person {
   private readonly timers: Timers
   private readonly newUuid: () => string
   private readonly pace: number
+  private readonly hasOthers: boolean
   private readonly calls = new Map<string, TrackedCall>()
   private readonly under = new Set<Promise<void>>()
   private stopping = false
 
-  constructor(phone: Handset, { userId, others, random, timers, newUuid, pace = 1 }: PersonOptions) {
+  constructor(phone: Handset, { userId, others, random, timers, newUuid, pace = 1, hasOthers = false }: PersonOptions) {
     this.phone = phone
     this.userId = userId
     this.others = others
@@ -56,6 +59,7 @@ export class Person {
     this.timers = timers
     this.newUuid = newUuid
     this.pace = pace
+    this.hasOthers = hasOthers
   }
 
   /** Calls people until told to stop. */
@@ -219,7 +223,8 @@ export class Person {
 
   /** A new session, or a log that was lost: the snapshot says what there is. */
   onFresh(frame: Frame): void {
-    const active = new Map(frame.data?.active_calls?.map((snapshot) => [snapshot.call_uuid, snapshot]))
+    const isOwn = ({ status, holds_place }: Snapshot) => holds_place || status === 'ringing' || !this.hasOthers
+    const active = new Map(frame.data?.active_calls?.filter(isOwn).map((snapshot) => [snapshot.call_uuid, snapshot]))
     for (const call of this.calls.values()) {
       const snapshot = active.get(call.callUuid)
       if (snapshot !== undefined) {

@@ -78,7 +78,15 @@ function guestOf({ scheduler, cluster, count, random, timers, at }: GuestsOption
   const extended = isBase ? undefined : new Phone({ ...options, onFresh: (frame) => person.onFresh(frame) })
   const phone = extended ?? new BasePhone({ ...options, now: () => cluster.database.now })
   const newUuid = () => uuidOf(uuids)
-  const person: Person = new Person(phone, { userId, others, random: random.fork(), timers, newUuid, pace })
+  const person: Person = new Person(phone, {
+    userId,
+    others,
+    random: random.fork(),
+    timers,
+    newUuid,
+    pace,
+    hasOthers: isApart,
+  })
   return { phone, person, name, trace: phone.trace, isBase, isApart }
 }
 
