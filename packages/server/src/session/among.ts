@@ -6,10 +6,7 @@ import type { Index } from './index.ts'
 import { finish, knowsOf, noteVersion, pass } from './news.ts'
 import type { Parcel } from './parcel.ts'
 import { accept, give, hold, settle, takeUnproven } from './places.ts'
-import { goneSince, hasUndeliveredFinal, isForgettable, mayResume, type Session } from './session.ts'
-
-/** Of a call's versions, where none is named. */
-export const newestVersion = Number.MAX_SAFE_INTEGER
+import { goneSince, hasUndeliveredFinal, isForgettable, mayResume, newestVersion, type Session } from './session.ts'
 
 export interface AmongOptions {
   readonly sessions: ReadonlyMap<string, Session>

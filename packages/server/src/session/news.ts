@@ -1,5 +1,5 @@
 import { baseText, isRelay, type Push } from '../ports/push.ts'
-import { heardSeq, type Session } from './session.ts'
+import { heardSeq, newestVersion, type Session } from './session.ts'
 
 /** So many calls that are over, or were answered elsewhere, are remembered. */
 const mostOver = 64
@@ -46,7 +46,9 @@ export function knowsOf(session: Session, { call, version }: Push): boolean {
 }
 
 function isOlderThanItsPlace({ placeVersions }: Session, { call, version, parcel }: Push): boolean {
-  return version !== undefined && parcel === undefined && version < (placeVersions?.get(call) ?? 0)
+  const since = placeVersions?.get(call)
+  if (since === undefined || since === newestVersion) return false
+  return version !== undefined && parcel === undefined && version < since
 }
 
 function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {

@@ -12,6 +12,9 @@ import { type LogEntry, SessionLog } from './log.ts'
 import type { Kept, Parcel } from './parcel.ts'
 import type { Taken } from './taken.ts'
 
+/** Of a call's versions, where none is named. */
+export const newestVersion = Number.MAX_SAFE_INTEGER
+
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
 export interface Session {
   /** Another one with each new token. */

@@ -2,7 +2,7 @@ import { type Participant, participantKey, sameParticipant } from '../call/call.
 import { isLast, type Push } from '../ports/push.ts'
 import type { Departure, SessionIdentity, Sessions, Sink, Upstream } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { type Among, createAmong, newestVersion } from './among.ts'
+import { type Among, createAmong } from './among.ts'
 import { acknowledge } from './answers.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
@@ -18,6 +18,7 @@ import {
   isIdle,
   loseSocket,
   mayResume,
+  newestVersion,
   prove,
   ringsUntil,
   type Session,
