@@ -7,9 +7,9 @@ import { mutations, notFound } from './mutations.ts'
 /** Is the simulation worth anything? Small breaks of the code that delivers have to show in few worlds. */
 
 const world = { nodes: 3, users: 6, seconds: 60 }
-const mostSeeds = 50
+const mostSeeds = 20
 /** Some break so much that a world does not come to an end. In ms. */
-const limitMs = 1_800_000
+const limitMs = 600_000
 
 const root = new URL('../../../../', import.meta.url).pathname
 const dir = await mkdtemp(join(tmpdir(), 'ringwire-mutations-'))
