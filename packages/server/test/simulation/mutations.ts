@@ -219,6 +219,7 @@ export const mutations: readonly Mutation[] = [
 /** Those that were not found, each with how many seeds were lived for that at least. */
 export const notFound: Readonly<Record<string, number>> = {
   'what could not be handed on is not remembered': 20,
+  'a step counts as told before it is saved': 20,
   'what waited in a place does not go along': 1,
   'a copy that is not whole is resumed': 20,
   'a session that was taken over keeps its old fence': 1,
