@@ -30,7 +30,7 @@ export interface AdminListener {
 
 /** Nothing here has a body. In bytes. */
 const maxBodyBytes = 1024
-/** A connection that says nothing for so long is closed, in seconds. */
+/** A connection that says nothing for this time is closed. In seconds. */
 const idleS = 30
 /** So many wrong tokens from one address (IPv6: from its /64); over it further ones are refused unread. */
 const wrongTokens = { count: 20, seconds: 60 }

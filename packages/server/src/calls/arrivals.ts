@@ -208,7 +208,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       .catch(onError)
   }
 
-  /** Its client is in, and nobody would ask again for it: a store that is away is asked for as long as the session is here. */
+  /** The client is in already, and nobody else would try again. So a store that is away is asked until the session has left this node. */
   async function insist(
     { sessionId }: Pick<ClientSession, 'sessionId'>,
     work: () => MaybePromise<unknown>,

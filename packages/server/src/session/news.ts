@@ -10,7 +10,7 @@ export function isNews(session: Session, push: Push): boolean {
   const isForExtended = push.kind === 'notice' || push.kind === 'peer' || push.kind === 'media'
   if (isForExtended && !session.identity.extended) return false
   if (isRelay(push)) return true
-  // Told late, or once more, to whoever has taken the place since, and what waited for it along [ORD3].
+  // This news is late, or is told once more, and the session has taken the place since. What waited in the place came with it [ORD3].
   if (isForExtended && isOlderThanItsPlace(session, push)) return false
   if (push.kind === 'peer') return isPeerNews(session, push)
   if (knowsOf(session, push)) return false

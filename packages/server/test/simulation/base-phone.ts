@@ -20,7 +20,7 @@ interface Request {
 const backoffMs = 400
 /** How long it waits for `auth.ok`, and for the answer to a probe, before it tries another node. */
 const patience = { helloMs: 2_500, probeMs: 5_000 } as const
-/** A ring of which nothing more is heard is over so long after its time. */
+/** The phone stops a ring by itself when it is over by this much and the service has said nothing more. In ms. */
 const afterRingMs = 1_000
 /** Its calls end with one of these, or with an error to a request that is about them. */
 const hangUps: readonly string[] = ['call.end', 'call.cancel', 'call.reject']

@@ -11,9 +11,9 @@ import { uuidOf } from './names.ts'
 import { connect } from './network.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** People take so many times longer for everything than those of chaos: a thousand worlds show more than a few busy ones. */
+/** People are slower than those of chaos by this factor: a thousand calm worlds show more than a few busy ones. */
 const pace = 2
-/** So many have one extended phone; of the others each has one to three, of both kinds. */
+/** At least this number of people have one extended phone each. Each of the others may have one to three phones of both kinds. */
 const fewestPlain = 2
 
 export interface GuestsOptions {
@@ -31,7 +31,7 @@ export interface GuestsOptions {
 export interface Guest {
   readonly phone: Pick<Phone, 'connect' | 'tick' | 'lose' | 'online' | 'settle'>
   readonly person: Person
-  /** Who it is, and with which phone. */
+  /** The name of the person and of the phone. */
   readonly name: string
   readonly trace: Trace
   readonly isBase: boolean

@@ -107,7 +107,7 @@ export const mutations: readonly Mutation[] = [
     put: 'await saves.settle()',
   },
   {
-    name: 'what a socket of before asked goes on after it was retired',
+    name: 'what an earlier socket asked goes on after it was retired',
     file: owner,
     find: 'await sink.retire()',
     put: '',
@@ -167,7 +167,7 @@ export const mutations: readonly Mutation[] = [
     put: 'return done',
   },
   {
-    name: 'what an owner of before had is not dropped',
+    name: 'what a former owner had is not dropped',
     file: sessions,
     find: '    table.drop(session.identity.sessionId)\n',
     put: '',
