@@ -34,7 +34,7 @@ export function registerSecrecyScenarios(name: string, start: StartService): voi
           RINGWIRE_BOOTSTRAP_KEYS: `noisy:${planted.secret}:shop`,
           RINGWIRE_TURN_URLS: 'turn:turn.example.com:3478',
           RINGWIRE_TURN_SECRET: planted.turnSecret,
-          RINGWIRE_RING_TIMEOUT_MS: '400',
+          RINGWIRE_RING_TIMEOUT_MS: '3000',
           RINGWIRE_PEER_LOST_MS: '400',
         },
         noisyRun,
@@ -139,6 +139,11 @@ async function makeCallNoise(service: Service, errors: string[]): Promise<void> 
     const { data } = await caller.next('call.invited')
     const callUuid: string = data.call_uuid
     await callee.next('call.ringing')
+    // Missed, ended, lost: every way out of a call has its own lines.
+    if (round > 0) {
+      callee.send('call.accept', { call_uuid: callUuid })
+      await caller.next('call.accepted')
+    }
     const sdp = (type: string) => ({ call_uuid: callUuid, sdp: { type, sdp: `v=0\r\n${planted.sdp}` } })
     const ice = { call_uuid: callUuid, candidate: { candidate: planted.candidate, sdpMid: planted.candidate } }
     for (const client of [caller, callee]) {
@@ -151,11 +156,8 @@ async function makeCallNoise(service: Service, errors: string[]): Promise<void> 
       client.send('call.invite', { ...invite, callee_role: named })
       client.send('call.invite', { ...invite, call_type: planted.text })
     }
-    // Missed, ended, lost: every way out of a call has its own lines.
     if (round === 0) await caller.next('call.missed')
     else {
-      callee.send('call.accept', { call_uuid: callUuid })
-      await caller.next('call.accepted')
       caller.send('webrtc.offer', sdp('offer'))
       await callee.next('webrtc.offer')
       callee.send('webrtc.ice_candidate', ice)
