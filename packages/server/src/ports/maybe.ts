@@ -12,3 +12,8 @@ export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybeP
 export function allDone(work: readonly MaybePromise<unknown>[]): MaybePromise<void> {
   return work.some((one) => one instanceof Promise) ? Promise.all(work).then(() => {}) : undefined
 }
+
+/** For work that nobody waits for: `onError` hears of its failure. */
+export function unawaited(work: MaybePromise<unknown>, onError: (error: unknown) => void): void {
+  if (work instanceof Promise) work.catch(onError)
+}

@@ -37,6 +37,9 @@ export interface Admitted {
   iceDueAt: number
 }
 
+/** The open sockets of this process that are sessions, the oldest first, each with what it was let in as. */
+export type LiveConnections = Map<Connection, Admitted>
+
 export interface AdmissionOptions {
   /** In lower case; null: any [WS8]. */
   readonly allowedOrigins: readonly string[] | null
