@@ -1,9 +1,9 @@
 // How much one socket may send, and may leave unread.
 import { beforeEach, expect, test } from 'bun:test'
 import { errorBody } from '@ringwire/protocol/errors'
+import { encodeError } from './answer.ts'
 import { connection, flush, pong, reset, session, world } from './connection.fixture.ts'
 import type { Connection } from './connection.ts'
-import { encodeError } from './dispatch.ts'
 
 beforeEach(reset)
 

@@ -1,8 +1,9 @@
 import type { Waiter } from '../calls/request.ts'
 import { createSystemTimers } from '../time/timers.ts'
+import { encodeError } from './answer.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'
-import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
+import type { Dispatch, DispatchResult, SignalingSession } from './dispatch.ts'
 import type { ConnectionTiming, Socket } from './outlet.ts'
 import { createSenders } from './senders.ts'
 

@@ -1,18 +1,18 @@
 import type { CloseCode } from '@ringwire/protocol/close-codes'
-import { messageLimits } from '@ringwire/protocol/envelope'
-import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import { fitsBytes } from '@ringwire/protocol/text'
-import type { SessionClaims } from '../auth/tokens.ts'
 import { participantKey } from '../call/call.ts'
 import type { Timers } from '../ports/clock.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { Sink, Upstream } from '../ports/sessions.ts'
+import { encodeError } from './answer.ts'
 import type { Backlog } from './backlog.ts'
-import { type Dispatch, type DispatchResult, encodeError, type Refusal, type SignalingSession } from './dispatch.ts'
+import type { Dispatch, DispatchResult, Refusal, SignalingSession } from './dispatch.ts'
+import { textOfFrame } from './frame-text.ts'
 import { Inbox, type InboxOwner, type Message } from './inbox.ts'
 import { type ConnectionTiming, Outlet, type OutletOwner, type Socket } from './outlet.ts'
-import { RateGate } from './rate-gate.ts'
+import { RateGate, rateLimited } from './rate-gate.ts'
+import { rememberReply } from './replies.ts'
 import type { Senders } from './senders.ts'
+import { renewedBy } from './welcome.ts'
 
 /** What all connections of a process have in common. */
 export interface ConnectionContext {
@@ -43,10 +43,6 @@ export interface ConnectionContext {
 }
 
 export const maxMalformed = 10
-/** Replies that are kept for a resume [EXT2]. */
-const maxReplies = 512
-/** Stands for bytes that are no text: no envelope either [ENV1]. */
-const unreadable = '\0'
 
 /**
  * One client on one socket: messages in one after another [ORD1], texts out once a turn of the event loop, signs of
@@ -62,7 +58,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private readonly inbox: Inbox
   private readonly outlet: Outlet
   upstream: Upstream = { handled: 0, final: 0, replies: [], dropped: 0 }
-  private whenIdle: (() => void)[] | undefined
+  private whenIdle: PromiseWithResolvers<void> | undefined
   /** After a stall it is asked who is at the other end. */
   private asking = false
   /** Its client was gone before what it had sent was read. */
@@ -71,8 +67,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** Rings that it was told of, and is not proven to have received. */
   private rings: { readonly seq: number; readonly call: string }[] | undefined
   private isSilent = false
-  /** Why the service closed it. */
-  private closedFor: string | undefined
+  /** Why the service closed it; undefined if its client or the network did. */
+  cause: string | undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
   /** How it closes when what came so far is done. */
   private parting: { code: CloseCode; reason: string; cause: string } | undefined
@@ -87,7 +83,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   get isClosed(): boolean {
-    return this.state !== 'open'
+    return !this.isOpen
   }
 
   get isBusy(): boolean {
@@ -100,11 +96,6 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   get isOpen(): boolean {
     return this.state === 'open'
-  }
-
-  /** Why the service closed it; undefined: its client did, or the network. */
-  get cause(): string | undefined {
-    return this.closedFor
   }
 
   /** Whether the service, not the client, closed it. */
@@ -137,11 +128,9 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   private take(message: string | Uint8Array, refusal: Refusal | undefined): void {
-    if (!fits(message)) {
-      this.close(1009, 'message too big')
-      return
-    }
-    this.inbox.take(typeof message === 'string' ? message : (decode(message) ?? unreadable), refusal)
+    const text = textOfFrame(message)
+    if (text === undefined) this.close(1009, 'message too big')
+    else this.inbox.take(text, refusal)
   }
 
   handle(message: Message): MaybePromise<void> {
@@ -152,10 +141,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     const result = this.gone
       ? dispatch.handleLast(this.session, text, handled)
       : dispatch.handle(this.session, text, handled, refusal, message)
-    if (!(result instanceof Promise) && ahead === undefined) {
-      this.finish(result)
-      return undefined
-    }
+    if (!(result instanceof Promise) && ahead === undefined) return this.finish(result)
     return Promise.resolve(result)
       .then(async (done) => {
         await ahead?.done
@@ -184,9 +170,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   onIdle(): void {
     if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason, this.parting.cause)
-    const waiting = this.whenIdle
+    this.whenIdle?.resolve()
     this.whenIdle = undefined
-    for (const resolve of waiting ?? []) resolve()
   }
 
   private get participant(): string {
@@ -194,36 +179,12 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   private finish({ reply, malformed, n, refreshed, isOfLog }: DispatchResult): void {
-    if (refreshed !== undefined) this.refresh(refreshed)
-    if (n !== undefined && this.session.extended) this.remember(n, reply)
+    if (refreshed !== undefined) this.session = renewedBy(refreshed, this.session)
+    if (n !== undefined && this.session.extended) rememberReply(this.upstream, n, reply)
     // Also where nobody is there to read it: who comes back is told whether it is saved.
     if (reply !== undefined) this.outlet[isOfLog ? 'sendAck' : 'send'](reply)
     this.malformed = malformed ? this.malformed + 1 : 0
     if (this.malformed >= maxMalformed) this.close(4400, 'malformed messages')
-  }
-
-  /** A request took effect, and its reply may have to be sent again on another socket [EXT4]. */
-  private remember(n: number, reply: string | undefined): void {
-    const { upstream } = this
-    upstream.handled = n
-    if (reply === undefined) return
-    upstream.replies.push({ n, text: reply })
-    if (upstream.replies.length > maxReplies) upstream.dropped = upstream.replies.shift()?.n ?? 0
-  }
-
-  private refresh(claims: SessionClaims): void {
-    const { displayName, issuedAt, key, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
-    this.session = {
-      ...this.session,
-      displayName,
-      issuedAt,
-      key,
-      expiresAt,
-      allowedActions,
-      allowedPeerRoles,
-      contextType,
-      contextId,
-    }
   }
 
   /** Goes on as this session, with what its client has asked for on other sockets [RES1]. */
@@ -273,10 +234,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     // The client sends again what it has no reply to; here it must not take effect a second time [EXT4].
     this.inbox.drop()
     if (!this.inbox.isBusy) return
-    await new Promise<void>((resolve) => {
-      this.whenIdle ??= []
-      this.whenIdle.push(resolve)
-    })
+    this.whenIdle ??= Promise.withResolvers()
+    await this.whenIdle.promise
   }
 
   send(text: string): void {
@@ -376,7 +335,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     // Who reads too slowly was closed just now.
     if (!this.isOpen) return
     this.state = 'closing'
-    this.closedFor = cause
+    this.cause = cause
     this.context.onClosing(this, code, cause)
     this.socket.close(code, reason)
     this.outlet.settleProbe(false)
@@ -387,23 +346,5 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.state = 'closed'
     if (this.gate !== undefined) this.context.senders?.leave(this.gate.sender, this.context.timers.monotonic())
     this.outlet.close()
-  }
-}
-
-function rateLimited(retryAfterMs: number): ErrorBody {
-  return errorBody('RATE_LIMITED', { retry_after_ms: retryAfterMs, limit: 'messages' })
-}
-
-function fits(message: string | Uint8Array): boolean {
-  const { messageBytes } = messageLimits
-  return typeof message === 'string' ? fitsBytes(message, messageBytes) : message.byteLength <= messageBytes
-}
-
-/** A binary frame with UTF-8 text is read as text [ENV1]; undefined for anything else. */
-function decode(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return undefined
   }
 }

@@ -1,21 +1,21 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { ClientRequest, MessageParser, ParsedMessage, RequestNumber } from '@ringwire/protocol/envelope'
-import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
+import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
-import { type CallAck, readReason } from '@ringwire/protocol/events/call'
+import { readReason } from '@ringwire/protocol/events/call'
 import type { PresenceState, PresenceWatch } from '@ringwire/protocol/events/presence'
 import { type RelaySender, relaySender } from '@ringwire/protocol/relay-text'
-import type { CallStatus } from '@ringwire/protocol/rest'
 import type { SessionClaims, Verification } from '../auth/tokens.ts'
-import { type Call, sameParticipant } from '../call/call.ts'
+import { sameParticipant } from '../call/call.ts'
 import type { Calls } from '../calls/calls.ts'
 import type { Quality } from '../calls/quality.ts'
-import type { Relay, RelayResult } from '../calls/relay.ts'
-import type { ClientSession, Outcome, Waiter } from '../calls/request.ts'
+import type { Relay } from '../calls/relay.ts'
+import type { ClientSession, Waiter } from '../calls/request.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Presence } from '../presence/presence.ts'
 import { aboutRequest } from './about.ts'
+import { type Answer, acknowledged, answered, encodeError, onlyExtended, refused, relayed, replyTo } from './answer.ts'
 import { isUnlimited } from './rate-gate.ts'
 
 /** A session as its connection knows it. */
@@ -35,7 +35,7 @@ export interface SignalingSession extends ClientSession {
   sender?: RelaySender
 }
 
-/** What the connection has to do about a message: send a reply, and count the malformed ones [ENV1]. */
+/** What the connection does about a message: it sends a reply, and counts malformed messages [ENV1]. */
 export interface DispatchResult {
   readonly reply: string | undefined
   readonly malformed: boolean
@@ -96,23 +96,17 @@ interface Asked {
   readonly data: object
 }
 
+const verbs = {
+  'call.accept': 'accept',
+  'call.connected': 'connected',
+  'call.reject': 'reject',
+  'call.cancel': 'cancel',
+  'call.end': 'end',
+} as const
+
 const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
 
-/** What a request comes to: an error, a call's status for an acknowledgement, a whole reply, or nothing to say. */
-type Answer =
-  | { readonly error: ErrorBody }
-  | {
-      readonly ack: { readonly callUuid: string; readonly status: string; readonly volatile?: true }
-      readonly isOfLog?: boolean
-    }
-  | {
-      readonly event: 'call.invited' | 'presence.state' | 'auth.refreshed'
-      readonly data: unknown
-      readonly refreshed?: SessionClaims | undefined
-      readonly handedOn?: Promise<void> | undefined
-    }
-
-/** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
+/** From a text to what happens and what is answered. Only the connection sends and closes. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { parse, calls, relay, quality, verify, renew, now, onError, onAnswered } = options
   const { presence, isPresenceOpen } = options
@@ -135,7 +129,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         )
       }
       case 'call.stats':
-        if (!session.extended) return ofExtendedAlone('call.stats')
+        if (!session.extended) return onlyExtended('call.stats')
         return quality
           .report(session, request.data)
           .then((result) => answered(request.data.call_uuid.toLowerCase(), result))
@@ -147,20 +141,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           return { event: 'call.invited', data: outcome.value, handedOn: outcome.handedOn }
         })
       case 'call.accept':
-        return calls.verb(session, 'accept', request.data.call_uuid, null, waiter).then(acknowledged)
       case 'call.connected':
-        return calls.verb(session, 'connected', request.data.call_uuid, null, waiter).then(acknowledged)
+        return calls.verb(session, verbs[request.event], request.data.call_uuid, null, waiter).then(acknowledged)
       case 'call.reject':
-        return calls
-          .verb(session, 'reject', request.data.call_uuid, readReason(request.data.reason), waiter)
-          .then(acknowledged)
       case 'call.cancel':
-        return calls
-          .verb(session, 'cancel', request.data.call_uuid, readReason(request.data.reason), waiter)
-          .then(acknowledged)
       case 'call.end':
         return calls
-          .verb(session, 'end', request.data.call_uuid, readReason(request.data.reason), waiter)
+          .verb(session, verbs[request.event], request.data.call_uuid, readReason(request.data.reason), waiter)
           .then(acknowledged)
       case 'call.alerting':
         return calls.alerting(session, request.data.call_uuid, numberOf(session, request)).then(acknowledged)
@@ -171,9 +158,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     }
   }
 
-  /** Peers alone, and where the product says so [PRES1]. */
+  /** A session may only watch its peers, and only if the product allows it [PRES1]. */
   function watch(session: SignalingSession, { participants }: PresenceWatch): MaybePromise<Answer> {
-    if (!session.extended) return ofExtendedAlone('presence.watch')
+    if (!session.extended) return onlyExtended('presence.watch')
     const { product } = session.participant
     const arePeers = participants.every(({ role }) => session.allowedPeerRoles.includes(role))
     if (!isPresenceOpen(product) || !arePeers) return refused('ACTION_NOT_ALLOWED')
@@ -187,7 +174,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   /** A new token of the same participant and device [WS5]. */
   function refresh(session: SignalingSession, token: string): Answer {
-    if (!session.extended) return ofExtendedAlone('auth.refresh')
+    if (!session.extended) return onlyExtended('auth.refresh')
     const verified = verify(token)
     if (!verified.ok) return refused('AUTH_TOKEN_INVALID')
     const { claims } = verified
@@ -195,7 +182,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (!same) return refused('AUTH_TOKEN_INVALID')
     // What the session has already, as a sign of life: nothing is new.
     if (claims.expiresAt !== session.expiresAt) renew(session, claims.expiresAt)
-    // Whom it was allowed to watch it may not be any more [PRES1].
+    // The new token may not allow it to watch the same participants any more [PRES1].
     presence.restrict(session, claims.allowedPeerRoles)
     const data: AuthRefreshed = { expires_at: new Date(claims.expiresAt).toISOString() }
     return { event: 'auth.refreshed', data, refreshed: claims }
@@ -239,7 +226,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const { request } = message
     const finish = (answer: Answer): DispatchResult => {
       onAnswered(session, request, 'error' in answer ? answer.error : undefined)
-      const reply = replyTo(session, request.requestId, answer)
+      const reply = replyTo(session.extended, request.requestId, answer)
       const result = { reply, malformed: false, n }
       if ('event' in answer) return { ...result, refreshed: answer.refreshed, handedOn: answer.handedOn }
       return reply !== undefined && 'ack' in answer && answer.isOfLog ? { ...result, isOfLog: true } : result
@@ -313,49 +300,4 @@ const own: readonly ClientEventName[] = ['call.alerting', 'call.media', 'call.st
 /** What a token may permit or not; the rest is the session's own business. */
 function isAction(event: ClientEventName): boolean {
   return !own.includes(event)
-}
-
-function relayed(callUuid: string, result: RelayResult): Answer {
-  if (typeof result === 'string') return { ack: { callUuid, status: result }, isOfLog: true }
-  return answered(callUuid, result)
-}
-
-function answered(callUuid: string, result: RelayResult): Answer {
-  if (typeof result === 'string') return { ack: { callUuid, status: result } }
-  return 'volatile' in result ? { ack: { callUuid, ...result } } : { error: result }
-}
-
-function refused(code: ErrorCode): Answer {
-  return { error: errorBody(code) }
-}
-
-/** Base sessions do not have it. */
-function ofExtendedAlone(event: ClientEventName): Answer {
-  const message = `There is no such event: ${event}. Extended sessions have it: connect with ?ext=1.`
-  return { error: errorBody('UNKNOWN_EVENT', { message }) }
-}
-
-function acknowledged(outcome: Outcome<Call>): Answer {
-  return outcome.ok ? { ack: { callUuid: outcome.value.callUuid, status: outcome.value.status } } : outcome
-}
-
-/**
- * Errors are always told. A base inviter is told too, or it could not cancel [INV2]; an extended session hears what it
- * asked for with a request_id [EXT2].
- */
-function replyTo(session: SignalingSession, requestId: string | undefined, answer: Answer): string | undefined {
-  if ('error' in answer) return encodeError(answer.error, requestId)
-  if (session.extended && requestId === undefined) return undefined
-  if ('ack' in answer) {
-    if (!session.extended) return undefined
-    const { callUuid, status, ...more } = answer.ack
-    const data: CallAck = { call_uuid: callUuid, status: status as CallStatus, ...more }
-    return JSON.stringify({ event: 'call.ack', request_id: requestId, data })
-  }
-  return JSON.stringify({ event: answer.event, request_id: requestId, data: answer.data })
-}
-
-/** The error object twice: the interface can be read both ways [ENV2]. */
-export function encodeError(error: ErrorBody, requestId: string | undefined): string {
-  return JSON.stringify({ event: 'call.error', request_id: requestId, error, data: { error } })
 }

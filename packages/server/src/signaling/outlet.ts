@@ -1,6 +1,7 @@
 import type { CloseCode } from '@ringwire/protocol/close-codes'
 import type { Timers } from '../ports/clock.ts'
 import type { Upstream } from '../ports/sessions.ts'
+import { dropReplies, markVolatile } from './replies.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
 export interface Socket {
@@ -166,7 +167,7 @@ export class Outlet {
    */
   flush(now: number, isSaved = true): boolean {
     if (this.sealedAcks !== undefined) {
-      if (!isSaved) this.qualify(new Set(this.sealedAcks))
+      if (!isSaved) this.sealed = markVolatile(this.sealedAcks, this.sealed, this.owner.upstream)
       this.sealedAcks = undefined
     }
     if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) {
@@ -195,12 +196,6 @@ export class Outlet {
   writeAll(): void {
     this.seal()
     this.write()
-  }
-
-  private qualify(acks: ReadonlySet<string>): void {
-    this.sealed = this.sealed?.map((text) => (acks.has(text) ? volatileAck(text) : text))
-    const { replies } = this.owner.upstream
-    for (const [i, { n, text }] of replies.entries()) if (acks.has(text)) replies[i] = { n, text: volatileAck(text) }
   }
 
   /** With the time: a ping goes along where one is due, in one write. */
@@ -343,17 +338,4 @@ export class Outlet {
     this.counted(0)
     this.settleProbe(false)
   }
-}
-
-/** An ack of a relay that is not safe against the death of this node [EXT3]. */
-function volatileAck(text: string): string {
-  const { data, ...envelope } = JSON.parse(text)
-  return JSON.stringify({ ...envelope, data: { ...data, volatile: true } })
-}
-
-/** Replies up to the n-th request have arrived. */
-export function dropReplies({ replies }: Upstream, n: number): void {
-  let arrived = 0
-  while (arrived < replies.length && replies[arrived]!.n <= n) arrived++
-  if (arrived > 0) replies.splice(0, arrived)
 }

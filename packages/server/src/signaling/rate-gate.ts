@@ -1,4 +1,5 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
+import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { MessageRate } from '../config/config.ts'
 import { Bucket } from './bucket.ts'
 import type { Sender } from './senders.ts'
@@ -95,4 +96,9 @@ function costOf(message: string | Uint8Array): number {
 
 function textOf(message: string | Uint8Array): string {
   return typeof message === 'string' ? message : new TextDecoder().decode(message)
+}
+
+/** What the sender of a message over the rate is told. */
+export function rateLimited(retryAfterMs: number): ErrorBody {
+  return errorBody('RATE_LIMITED', { retry_after_ms: retryAfterMs, limit: 'messages' })
 }

@@ -24,6 +24,13 @@ export function sessionOf(claims: SessionClaims, sessionId: string, node: string
   }
 }
 
+/** The same session with a new token of its participant [WS5]. */
+export function renewedBy(claims: SessionClaims, session: SignalingSession): SignalingSession {
+  const { displayName, issuedAt, key, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
+  const renewed = { displayName, issuedAt, key, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId }
+  return { ...session, ...renewed }
+}
+
 export function extendedAuthOk(
   session: SignalingSession,
   arrival: Arrival,
