@@ -3,7 +3,7 @@ import type { Timers } from '../ports/clock.ts'
 import { isLast, type Push } from '../ports/push.ts'
 import { participantHash } from '../ports/session-id.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
-import { goneSince, type Session } from '../session/session.ts'
+import { goneSince, isOpen, type Session, seenOf } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Row } from './directory.port.ts'
 import type { BelievedDirectory } from './directory.ts'
@@ -68,7 +68,7 @@ export function createAround(options: AroundOptions): Around {
     for (const [i, row] of rows.entries()) {
       const own = table.get(row.sessionId)
       if (own !== undefined) {
-        if (own.sink !== undefined) all.push(liveOfSession(own))
+        if (isOpen(own)) all.push(liveOfSession(own))
       } else if (!row.hasSocket || row.owner === node || row.owner === '') continue
       else if (areStillFree[i]) leave(row)
       else if (await living.isThere(row.owner)) all.push(liveOfRow(row))
@@ -76,7 +76,7 @@ export function createAround(options: AroundOptions): Around {
     // The store may have lost what it knew of its own.
     const known = new Set(rows.map(({ sessionId }) => sessionId))
     for (const session of table.ofParticipant(participantKey(participant)))
-      if (session.sink !== undefined && !known.has(session.identity.sessionId)) all.push(liveOfSession(session))
+      if (isOpen(session) && !known.has(session.identity.sessionId)) all.push(liveOfSession(session))
     return all.sort((one, other) => one.openedAt - other.openedAt)
   }
 
@@ -152,7 +152,7 @@ export function createAround(options: AroundOptions): Around {
     passOn,
     async inherit(from, to, call) {
       // The other session looks itself, or was told already.
-      if (table.get(to)?.overSinceOpen !== undefined || table.knowsEnd(to, call)) return
+      if (table.get(to)?.hasLooked === false || table.knowsEnd(to, call)) return
       if (await owner.acquire(from)) table.inherit(from, to, call)
     },
     async appendLive(participant, push, at, began) {
@@ -200,9 +200,9 @@ export function createAround(options: AroundOptions): Around {
   }
 }
 
-function liveOfSession({ identity, openedAt, unsure }: Session): Live {
-  const { sessionId, deviceId, extended, appVersion = null, expiresAt = Number.POSITIVE_INFINITY } = identity
-  return { sessionId, deviceId, extended, appVersion, openedAt, expiresAt, isUnsure: unsure !== undefined }
+function liveOfSession(session: Session): Live {
+  const { expiresAt = Number.POSITIVE_INFINITY } = session.identity
+  return { ...seenOf(session), expiresAt }
 }
 
 function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt, isUnsure }: Row): Live {

@@ -6,7 +6,7 @@ import type { SessionIdentity, Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { readSession } from '../session/copy.ts'
 import { LateError, socketAhead } from '../session/late.ts'
-import { mayResume, type Session } from '../session/session.ts'
+import { isOpen, mayResume, type Session, sinkToRetire } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Row } from './directory.port.ts'
 import type { BelievedDirectory } from './directory.ts'
@@ -130,11 +130,11 @@ export function createOwner(options: OwnerOptions): Owner {
       await directory.forget(id, copy.fence)
       return false
     }
-    session.fence = copy.fence
+    session.saving.fence = copy.fence
     // What its client saw may not be in it.
     if (!copy.isWhole) session.broken = true
-    session.isSaved = true
-    session.isStale = true
+    session.saving.isSaved = true
+    session.saving.isStale = true
     table.adopt(session)
     routes.delete(id)
     saves.save()?.catch(() => {
@@ -211,8 +211,7 @@ export function createOwner(options: OwnerOptions): Owner {
           await take({ sessionId: id, fence: answer.fence })
           const session = table.get(id)
           // No time counts against who had a socket until now [RES1].
-          if (answer.hadSocket && session !== undefined && session.sink === undefined)
-            session.lostAt = Number.MAX_SAFE_INTEGER
+          if (answer.hadSocket && session?.socket.is === 'lost') session.socket.at = Number.MAX_SAFE_INTEGER
         }
       }
     }
@@ -256,7 +255,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   /** Whoever asks has looked at the directory before its client came here, or came back: it looks again, if it still waits [RES1]. */
   async function isOutdated(session: Session, stamp: string): Promise<boolean> {
-    if (stamp === stampOf(session)) return false
+    if (stamp === stampOf({ fence: session.saving.fence, turn: session.turn })) return false
     await saves.settle()
     const row = await directory.row(session.identity.sessionId)
     // Where the directory has lost something, it is not this node that goes by an old one.
@@ -271,7 +270,7 @@ export function createOwner(options: OwnerOptions): Owner {
     const session = table.get(id)
     if (session === undefined || (await isOutdated(session, stamp))) return notHere
     if (table.get(id) !== session || leaving.has(id)) return notHere
-    if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
+    if (identity === null ? isOpen(session) : !isOwn(session, identity)) return 'refused'
     // Before anybody is asked: who comes meanwhile is newer.
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     const ahead = socketAhead(session, seq)
@@ -280,31 +279,32 @@ export function createOwner(options: OwnerOptions): Owner {
       if (table.get(id) !== session || leaving.has(id)) return notHere
     }
     if (turn < session.turn) return 'late'
-    const hadSocket = session.sink !== undefined
+    const hadSocket = isOpen(session)
     // Where nobody can come back, what was asked for on a socket of before goes on, and may be just what this waits for.
     if ((identity !== null || mayResume(session)) && !(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'
-    return (await letGo(session, to)) ? { fence: String(session.fence), hadSocket, turn } : notHere
+    return (await letGo(session, to)) ? { fence: String(session.saving.fence), hadSocket, turn } : notHere
   }
 
   /** Nothing that came on a socket of before takes effect any more. */
   async function retireAll(session: Session): Promise<boolean> {
     const { sessionId } = session.identity
     let retired: Sink | undefined
-    for (let sink = session.sink ?? session.lostSink; sink !== undefined && sink !== retired; ) {
+    for (let sink = sinkToRetire(session); sink !== undefined && sink !== retired; ) {
       await sink.retire()
       retired = sink
       if (table.get(sessionId) !== session || leaving.has(sessionId)) return false
-      sink = session.sink ?? session.lostSink
+      sink = sinkToRetire(session)
     }
-    if (session.sink !== undefined) table.detach(sessionId, session.sink, false, table.now)
+    const { socket } = session
+    if (socket.is === 'open') table.detach(sessionId, socket.sink, false, table.now)
     return table.get(sessionId) === session
   }
 
   async function letGo(session: Session, to: string): Promise<boolean> {
     const { sessionId } = session.identity
     // Its client came back here in this very turn.
-    if (!isHere(sessionId) || session.sink !== undefined) return false
+    if (!isHere(sessionId) || isOpen(session)) return false
     const { promise, resolve } = Promise.withResolvers<void>()
     leaving.set(sessionId, promise)
     try {

@@ -3,7 +3,7 @@ import { callMark, readCall } from '../call/read.ts'
 import { isLast, type Push } from '../ports/push.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { saveFirst } from '../session/places.ts'
-import { mayResume } from '../session/session.ts'
+import { isOpen, mayResume } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Around } from './around.ts'
 import { type Frame, notHere, pushIn } from './frames.ts'
@@ -149,7 +149,7 @@ export function createRequests(options: RequestsOptions): Requests {
   function passOn(id: string, push: Push, done: unknown): unknown {
     const session = table.get(id)
     // Who may come back to it finds it there.
-    if (session === undefined || session.sink !== undefined || mayResume(session)) return done
+    if (session === undefined || isOpen(session) || mayResume(session)) return done
     return around.passOn(session.identity.participant, push).then(() => done)
   }
 

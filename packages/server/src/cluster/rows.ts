@@ -1,25 +1,25 @@
 import { participantHash } from '../ports/session-id.ts'
 import type { SessionIdentity } from '../ports/sessions.ts'
-import { hasLast, type Session } from '../session/session.ts'
+import { hasLast, isUnsure, lostOf, type Session } from '../session/session.ts'
 import type { Row, RowFields } from './directory.port.ts'
 
 /** What the directory says of a session. */
 export function rowFields(session: Session): RowFields {
-  const { identity, openedAt, sink, turn } = session
+  const { identity, openedAt, socket, turn } = session
   const { extended, expiresAt = Number.POSITIVE_INFINITY, appVersion = '', isNotOf = '' } = identity
   return {
     ...{ expiresAt, appVersion: appVersion ?? '', turn, isNotOf, extended, openedAt },
-    hasSocket: sink !== undefined,
+    hasSocket: socket.is === 'open',
     hasLast: hasLast(session),
-    isUnsure: session.unsure !== undefined,
-    awaitedMs: session.awaitedMs,
+    isUnsure: isUnsure(socket),
+    awaitedMs: lostOf(session)?.awaitedMs,
     device: deviceField(identity),
     hash: participantHash(identity.participant),
   }
 }
 
 /** Names what its owner had come to when a session was seen: how often it changed its owner, and whose socket it has. */
-export function stampOf({ fence, turn }: Pick<Row | Session, 'fence' | 'turn'>): string {
+export function stampOf({ fence, turn }: Pick<Row, 'turn'> & { readonly fence: string | number }): string {
   return `${fence}.${turn}`
 }
 

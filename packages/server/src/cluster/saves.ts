@@ -1,9 +1,10 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
 import { participantHash } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { isLive, someCall } from '../session/calls.ts'
 import type { Change } from '../session/changes.ts'
 import { writeEntry, writeState } from '../session/copy.ts'
-import type { Session } from '../session/session.ts'
+import { isOpen, type Session } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Copies, Refusal, SessionWrite } from './copies.port.ts'
 import { rowFields } from './rows.ts'
@@ -196,7 +197,7 @@ export function createSaves(options: SavesOptions): Saves {
   function written(change: Change): Written {
     const { session, isGone, isChanged, isWhole, hasCopy, log } = change
     const { sessionId, participant } = session.identity
-    const about = { sessionId, hash: participantHash(participant), fence: session.fence }
+    const about = { sessionId, hash: participantHash(participant), fence: session.saving.fence }
     if (isGone) {
       const gone = { row: undefined, state: '', heir: undefined, ttlMs: undefined, log: nothing }
       return { change, write: { ...about, what: 'gone', ...gone }, bytes: 0 }
@@ -219,12 +220,12 @@ export function createSaves(options: SavesOptions): Saves {
   function heirOf(session: Session): string | undefined {
     const heir = heirs.get(session)
     if (heir !== undefined) heir.writes++
-    return heir?.to ?? (isReleased && session.sink === undefined ? '' : undefined)
+    return heir?.to ?? (isReleased && !isOpen(session) ? '' : undefined)
   }
 
-  function ttlOf({ sink, places, ringing, kept }: Session): number {
-    if ((places?.size ?? 0) > 0 || (ringing?.size ?? 0) > 0 || (kept?.size ?? 0) > 0) return placeMs
-    return sink === undefined ? longestMs + marginMs : socketMs
+  function ttlOf(session: Session): number {
+    if (someCall(session, isLive)) return placeMs
+    return isOpen(session) ? socketMs : longestMs + marginMs
   }
 
   function partsOf(all: readonly Written[]): Written[][] {
@@ -250,12 +251,12 @@ export function createSaves(options: SavesOptions): Saves {
   async function renewPart(part: readonly Session[]): Promise<void> {
     const remembered = part.map((session) => ({
       sessionId: session.identity.sessionId,
-      fence: session.fence,
+      fence: session.saving.fence,
       ttlMs: ttlOf(session),
     }))
     for (const { index, why } of await copies.renew(remembered)) {
       const session = part[index] as Session
-      if (table.get(session.identity.sessionId) !== session || session.isListed) continue
+      if (table.get(session.identity.sessionId) !== session || session.saving.isListed) continue
       if (why === 'missing') changes.tear(session)
       else onRefused(session, why === 'moved')
     }
@@ -276,13 +277,14 @@ export function createSaves(options: SavesOptions): Saves {
     if (await areThere(part)) return
     for (const session of part) {
       // What has changed meanwhile is written anyway, and says so itself.
-      if (table.get(session.identity.sessionId) !== session || session.isListed || (await areThere([session]))) continue
+      if (table.get(session.identity.sessionId) !== session || session.saving.isListed || (await areThere([session])))
+        continue
       if (table.get(session.identity.sessionId) === session) changes.tear(session)
     }
   }
 
   function groups(): Session[][] {
-    const saved = [...table.all()].filter(({ isSaved, isListed }) => isSaved && !isListed)
+    const saved = [...table.all()].filter(({ saving }) => saving.isSaved && !saving.isListed)
     return [...Map.groupBy(saved, ({ identity }) => copies.partOf(identity.sessionId)).values()].flatMap((all) => {
       const parts: Session[][] = []
       for (let i = 0; i < all.length; i += renewals) parts.push(all.slice(i, i + renewals))
@@ -310,7 +312,7 @@ export function createSaves(options: SavesOptions): Saves {
       try {
         // What comes meanwhile may be on its way in a save that somebody else waits for.
         const isOwn = () => table.get(session.identity.sessionId) === session
-        for (let seen = -1; (seen !== heir.writes || session.isListed) && isOwn(); ) {
+        for (let seen = -1; (seen !== heir.writes || session.saving.isListed) && isOwn(); ) {
           seen = heir.writes
           const { final } = session.upstream
           await settle()

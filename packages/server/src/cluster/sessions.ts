@@ -7,7 +7,7 @@ import { isRelay, type Push } from '../ports/push.ts'
 import { tagOfSessionId } from '../ports/session-id.ts'
 import type { Sessions, Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { callsOf, newestVersion, type Session } from '../session/session.ts'
+import { callsOf, newestVersion, type Session, sinkOf, sinkToRetire } from '../session/session.ts'
 import { createSessionTable } from '../session/table.ts'
 import { createAround } from './around.ts'
 import { createCompleteness } from './completeness.ts'
@@ -215,18 +215,18 @@ export function createCluster(options: ClusterOptions): Cluster {
     doubt(session)
     if (table.get(session.identity.sessionId) !== session) return
     table.drop(session.identity.sessionId)
-    const { sink, lostSink, identity } = session
+    const sink = sinkOf(session)
     // At once: what it was told has the number of something else there.
     if (hasSocket) sink?.close(4409, 'replaced by a newer connection')
     else sink?.close(1013, 'try again later', 'its node was taken for dead')
     // What it asked for and has no reply to is asked again there, in order [EXT4] [ORD2].
-    if (identity.extended) void (sink ?? lostSink)?.retire()
+    if (session.identity.extended) void sinkToRetire(session)?.retire()
   }
 
   async function writeAgain(isOf: (sessionId: string) => boolean): Promise<void> {
     post.readAgain()
     for (const session of table.all())
-      if (session.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)
+      if (session.saving.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)
     await saves.settle()
   }
 
@@ -236,7 +236,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       const { sessionId } = session.identity
       if (!isOf(sessionId)) continue
       doubt(session)
-      session.sink?.close(1013, 'try again later', 'its node was taken for dead')
+      sinkOf(session)?.close(1013, 'try again later', 'its node was taken for dead')
       table.forget(sessionId)
     }
     await saves.settle()
@@ -358,7 +358,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     },
     async hasMoved(id, sink) {
       const here = table.get(id)
-      if (here?.sink !== undefined && here.sink !== sink) return true
+      if (here?.socket.is === 'open' && here.socket.sink !== sink) return true
       const row = await directory.row(id)
       if (row === undefined || row.owner === node) return false
       if (here === undefined) return row.hasSocket
@@ -384,7 +384,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       if (!isRelay(push)) return Promise.reject(away())
       // Who has its socket here gets it all the same; it is not safe against the death of this node [EXT3].
       const session = table.get(id)
-      if (session?.sink === undefined || !session.ready) throw away()
+      if (session?.socket.is !== 'open' || !session.socket.isReady) throw away()
       const result = table.append(id, push)
       return result === 'sent' ? 'volatile' : result
     },

@@ -2,11 +2,20 @@ import type { Participant } from '../call/call.ts'
 import { participantKey } from '../call/call.ts'
 import { type AppendResult, isLast, type Push } from '../ports/push.ts'
 import type { SessionIdentity } from '../ports/sessions.ts'
+import { callOf, finish, holdsPlace, rest, ringsAt, stopRinging } from './calls.ts'
 import type { Index } from './index.ts'
-import { finish, knowsOf, noteVersion, pass } from './news.ts'
+import { knowsOf, noteVersion } from './news.ts'
 import type { Parcel } from './parcel.ts'
-import { accept, give, hold, settle, takeUnproven } from './places.ts'
-import { goneSince, hasUndeliveredFinal, isForgettable, mayResume, newestVersion, type Session } from './session.ts'
+import { accept, give, hold, release, takeUnproven } from './places.ts'
+import {
+  goneSince,
+  hasUndeliveredFinal,
+  isForgettable,
+  isOpen,
+  mayResume,
+  newestVersion,
+  type Session,
+} from './session.ts'
 
 export interface AmongOptions {
   readonly sessions: ReadonlyMap<string, Session>
@@ -44,7 +53,7 @@ export interface Among {
   /** The place, and what came along with it from another process. False where there is no such session. */
   accept(call: string, to: string, parcel: Parcel, how: AcceptHow): boolean
   /** A place passed on, or its call is over. */
-  release(session: Session, call: string): void
+  leave(session: Session, call: string): void
 }
 
 /** Whether what waits in a session without a socket is for the device of another one. */
@@ -54,16 +63,10 @@ function isForDevice({ identity: { deviceId, isNotOf } }: Session, { identity: o
 
 export function createAmong({ sessions, live, detached, changed, append, forget }: AmongOptions): Among {
   /** Of a place that passed on, or of a call that is over. */
-  function release(session: Session, call: string): void {
+  function leave(session: Session, call: string): void {
     changed(session)
-    session.places?.delete(call)
-    session.media?.delete(call)
-    session.acknowledged?.delete(call)
-    settle(session, call)
-    session.ringing?.delete(call)
-    session.kept?.delete(call)
-    session.gates?.delete(call)
-    if (session.sink !== undefined) return
+    release(session, call)
+    if (isOpen(session)) return
     // Whoever comes back is told how the call ended, and nothing else of it [WS4].
     if (!mayResume(session)) session.log?.retain(({ push }) => push.call !== call || isLast(push))
     if (isForgettable(session)) forget(session)
@@ -72,15 +75,15 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
   /** It rang there, and it is told nothing of what became of it: it has the place, or said so itself. */
   function silence(session: Session, push: Push): void {
     changed(session)
-    session.ringing?.delete(push.call)
     // Whoever is late to say that it rings is not believed.
     if (push.kind === 'final') {
-      session.kept?.delete(push.call)
+      stopRinging(session, push.call)
       finish(session, push.call)
     } else {
       // What it sent before its answer is still to be handed over, also where it hears of its place after this [REL2].
+      callOf(session, push.call).isRinging = undefined
       noteVersion(session, push)
-      pass(session, push.call)
+      rest(session, push.call)
     }
   }
 
@@ -90,7 +93,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     const { deviceId } = target.identity
     // That another one answered is wrong where it was its own device, in a session that may be gone by now.
     const isOwn = ({ device }: Push) => device !== undefined && device === deviceId
-    const isWanted = (push: Push) => isLast(push) && matches(push) && !target.places?.has(push.call) && !isOwn(push)
+    const isWanted = (push: Push) => isLast(push) && matches(push) && !holdsPlace(target, push.call) && !isOwn(push)
     // From before a restart: how many sockets it stands for is not known.
     const isOne = source.identity.deviceId !== undefined
     const entries = isOne ? takeUnproven(source, isWanted) : source.log?.find(({ push }) => isWanted(push))
@@ -100,7 +103,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
 
   function appendTo(session: Session, push: Push): AppendResult {
     const result = append(session, push)
-    if (session.sink === undefined && isLast(push)) passFinalOn(session, push)
+    if (!isOpen(session) && isLast(push)) passFinalOn(session, push)
     return result
   }
 
@@ -113,7 +116,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
 
   function passTo(target: Session, source: Session, push: Push): void {
     // One that has yet to look finds it.
-    const hasLooked = target.overSinceOpen === undefined && target.openedAt >= goneSince(source)
+    const hasLooked = target.hasLooked && target.openedAt >= goneSince(source)
     if (!hasLooked || !isForDevice(source, target)) return
     const isOfCall = ({ call }: Push) => call === push.call
     if (hearsItself(target, push)) dropFinals(source, isOfCall)
@@ -125,8 +128,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
 
   /** It was told, said so itself, or is told as one that rings or has the place. */
   function hearsItself(target: Session, push: Push): boolean {
-    const { places, ringing } = target
-    return knowsOf(target, push) || places?.has(push.call) === true || ringing?.has(push.call) === true
+    return knowsOf(target, push) || holdsPlace(target, push.call) || ringsAt(target, push.call)
   }
 
   /** Its device has heard of it: whoever comes back next does not hear that another one answered, where it did itself. */
@@ -153,29 +155,28 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
   function collect(identity: SessionIdentity, sources: readonly Session[]): void {
     const target = sessions.get(identity.sessionId)
     if (target === undefined) return
-    const known = target.overSinceOpen
-    if (known === undefined) {
+    if (target.hasLooked) {
       for (const source of sources) passAll(target, source)
       return
     }
     changed(target)
+    const wasTold = (call: string) => target.calls?.get(call)?.wasToldFirst === true
     // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
     for (const kind of ['final', 'stop'] as const) {
       for (const source of sources) {
-        if (isForDevice(source, target))
-          giveFinals(source, target, (push) => push.kind === kind && !known.has(push.call))
+        if (isForDevice(source, target)) giveFinals(source, target, (push) => push.kind === kind && !wasTold(push.call))
       }
     }
-    target.overSinceOpen = undefined
+    target.hasLooked = true
   }
 
   return {
     appendRung(participant, push, except) {
       const key = participantKey(participant)
       for (const session of [...live.of(key), ...detached.of(key)]) {
-        if (!session.ringing?.has(push.call)) continue
+        if (!ringsAt(session, push.call)) continue
         // It may have the place by now, from the session of before.
-        const hasPlace = push.kind === 'stop' && session.places?.has(push.call) === true
+        const hasPlace = push.kind === 'stop' && holdsPlace(session, push.call)
         if (hasPlace || except.includes(session.identity.sessionId)) silence(session, push)
         else appendTo(session, push)
       }
@@ -190,7 +191,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
       if (!hold(target, call, settled, version)) return true
       changed(target)
       accept(target, call, give(source, call, version), gate, append)
-      release(source, call)
+      leave(source, call)
       return true
     },
     give(sessionId, call, version) {
@@ -198,16 +199,17 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
       if (source === undefined) return undefined
       changed(source)
       const parcel = give(source, call, version)
-      source.parcels ??= new Map()
-      source.parcels.set(call, parcel)
-      release(source, call)
+      callOf(source, call).parcel = parcel
+      leave(source, call)
       return parcel
     },
     gave(sessionId, call) {
       const source = sessions.get(sessionId)
-      if (source?.parcels?.delete(call) !== true) return
+      if (source?.calls?.get(call)?.parcel === undefined) return
       changed(source)
-      if (source.sink === undefined && isForgettable(source)) forget(source)
+      callOf(source, call).parcel = undefined
+      rest(source, call)
+      if (!isOpen(source) && isForgettable(source)) forget(source)
     },
     accept(call, to, parcel, { settled, version, gate }) {
       const target = sessions.get(to)
@@ -231,7 +233,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
       const sources = sessionIds.map((id) => sessions.get(id)).filter((source) => source !== undefined)
       collect(
         identity,
-        sources.filter(({ sink }) => sink === undefined),
+        sources.filter((source) => !isOpen(source)),
       )
     },
     straysOf: (participant, call) =>
@@ -241,8 +243,9 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     inherit(from, to, call) {
       const [source, target] = [sessions.get(from), sessions.get(to)]
       const push = source && lastOf(source, call)
-      if (push !== undefined && source?.sink === undefined && target?.sink !== undefined) passTo(target, source!, push)
+      if (push === undefined || target === undefined || isOpen(source!) || !isOpen(target)) return
+      passTo(target, source!, push)
     },
-    release,
+    leave,
   }
 }

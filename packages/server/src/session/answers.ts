@@ -1,4 +1,5 @@
 import { isRelayOf, type Push } from '../ports/push.ts'
+import { callOf } from './calls.ts'
 import type { LogEntry } from './log.ts'
 import type { Session } from './session.ts'
 
@@ -24,8 +25,7 @@ export function acknowledge(session: Session, call: string): boolean {
   if (last === undefined) return false
   if (identity.extended) {
     // A resume may still ask for it.
-    session.acknowledged ??= new Map()
-    session.acknowledged.set(call, last.seq)
+    callOf(session, call).acknowledgedSeq = last.seq
   } else log?.retain(({ seq, push }) => push.call !== call || seq > last.seq)
   return true
 }
@@ -51,14 +51,14 @@ export function withoutOldAnswers(session: Session, call: string, entries: reado
 }
 
 /** It was handed to a socket, whether or not that was the client's last moment there. */
-function wasHanded({ sink, ready, readyFrom, lostSeq }: Session, seq: number): boolean {
-  if (sink === undefined) return seq <= lostSeq
-  return ready || seq <= readyFrom
+function wasHanded({ socket }: Session, seq: number): boolean {
+  if (socket.is === 'lost') return seq <= socket.seq
+  return socket.isReady || seq <= socket.readyFrom
 }
 
 /** Whoever offers before the accept does not do so at the accept: its client waits for that answer. */
-function hasOfferedEarly({ kept }: Session, call: string): boolean {
-  return kept?.get(call)?.pushes.some((push) => isRelayOf(push, 'webrtc.offer')) === true
+function hasOfferedEarly({ calls }: Session, call: string): boolean {
+  return calls?.get(call)?.kept?.pushes.some((push) => isRelayOf(push, 'webrtc.offer')) === true
 }
 
 function isOldAnswer(push: Push, call: string): boolean {

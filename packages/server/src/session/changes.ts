@@ -1,3 +1,4 @@
+import { isLive, someCall } from './calls.ts'
 import type { LogChange } from './log.ts'
 import type { Session } from './session.ts'
 
@@ -48,39 +49,39 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
   }
 
   function logged(session: Session): void {
-    if (!isNoted || session.isListed) return
-    session.isListed = true
+    if (!isNoted || session.saving.isListed) return
+    session.saving.isListed = true
     list(session, listed)
   }
 
   function changed(session: Session): void {
     if (!isNoted) return
-    session.isChanged = true
+    session.saving.isChanged = true
     logged(session)
   }
 
   /** Of a base session that is idle only that it is there: nobody goes on with it elsewhere. */
-  function needsCopy({ identity, log, places, ringing, kept }: Session): boolean {
-    if (identity.extended || (log?.size ?? 0) > 0) return true
-    return (places?.size ?? 0) > 0 || (ringing?.size ?? 0) > 0 || (kept?.size ?? 0) > 0
+  function needsCopy(session: Session): boolean {
+    const { identity, log } = session
+    return identity.extended || (log?.size ?? 0) > 0 || someCall(session, isLive)
   }
 
   function changeOf(session: Session): Change {
-    session.isListed = false
+    session.saving.isListed = false
     const { log } = session
-    const isWhole = !session.isSaved || session.isStale
+    const isWhole = !session.saving.isSaved || session.saving.isStale
     if (isWhole) log?.tear()
     // What is gone of a log is in the rest of its state: which requests were taken, and up to where it is proven.
-    const isChanged = session.isChanged || isWhole || log?.isDueToTrim === true
+    const isChanged = session.saving.isChanged || isWhole || log?.isDueToTrim === true
     const change = log?.takeChange(isChanged)
-    session.isChanged = false
-    session.isSaved = true
-    session.isStale = false
+    session.saving.isChanged = false
+    session.saving.isSaved = true
+    session.saving.isStale = false
     return { session, isGone: false, isChanged, isWhole, hasCopy: needsCopy(session), log: change }
   }
 
   function tear(session: Session): void {
-    session.isStale = true
+    session.saving.isStale = true
     changed(session)
   }
 
@@ -89,12 +90,12 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
     logged,
     tear,
     forgotten(session) {
-      if (isNoted && session.isSaved) list(session, gone)
-      session.isListed = false
+      if (isNoted && session.saving.isSaved) list(session, gone)
+      session.saving.isListed = false
     },
     dropped(session) {
-      if (session.isListed) isLost = true
-      session.isListed = false
+      if (session.saving.isListed) isLost = true
+      session.saving.isListed = false
     },
     lost() {
       isLost = true
@@ -113,7 +114,7 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
     },
     take() {
       // Not what was forgotten, or went elsewhere, meanwhile.
-      const due = listed.filter(({ isListed }) => isListed)
+      const due = listed.filter(({ saving }) => saving.isListed)
       const over = gone.map((session) => ({
         session,
         isGone: true,

@@ -4,6 +4,7 @@ import { participantKey } from '../call/call.ts'
 import type { Push } from '../ports/push.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { readSession, writeEntry, writeState } from './copy.ts'
+import { type LostSocket, lostOf } from './session.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 
 /** A table and its copy, which have to do the same whatever comes. */
@@ -193,7 +194,9 @@ test('a session that was read from its copy does what the one that was copied do
       for (const { identity } of one.table.ofParticipant(participantKey(participant))) {
         const [state, entries] = copies.get(identity.sessionId)!
         // This one was seen to lose its socket, the other one's owner died.
-        other.table.adopt(Object.assign(readSession(state, entries, 10)!, { isLostUnseen: false }))
+        const session = readSession(state, entries, 10)!
+        session.socket = { ...session.socket, isUnseen: false } as LostSocket
+        other.table.adopt(session)
       }
       for (const world of [one, other]) for (const { sent } of world.sockets.values()) sent.length = 0
       const forget = (world: World) => world.sockets.clear()
@@ -207,14 +210,13 @@ test('a session that was read from its copy does what the one that was copied do
   )
 })
 
-test('[PEER1] a copy of an earlier version does not say when the client is awaited: then it is not', () => {
+test('[PEER1] a copy says when the client is awaited', () => {
   const world: World = { table: newTable(), sockets: new Map() }
   connect(world, 'a', true)
   detach(world, 'a', false, 1_100)
-  const state = writeState(world.table.get('a')!)
-  expect(readSession(state, [], 20)?.awaitedMs).toBe(1_100)
-  const { awaitedMs: _, ...earlier } = JSON.parse(state)
-  expect(readSession(JSON.stringify(earlier), [], 20)?.awaitedMs).toBeUndefined()
+  const session = world.table.get('a')!
+  expect(readSession(writeState(session), [], 20)?.socket).toEqual({ ...session.socket })
+  expect(lostOf(session)?.awaitedMs).toBe(1_100)
 })
 
 /** A copy as a store has it: what the save script does to it. */
@@ -255,7 +257,7 @@ test('a copy that was given each change is the session, whenever the changes wer
           const session = world.table.get(id)
           const copy = copies.get(id)
           if (session === undefined || copy === undefined) {
-            expect([copy, session?.isSaved ?? false]).toEqual([undefined, false])
+            expect([copy, session?.saving.isSaved ?? false]).toEqual([undefined, false])
             continue
           }
           const read = readSession(copy.state, copy.entries, 10)

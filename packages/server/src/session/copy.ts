@@ -1,90 +1,86 @@
 import type { Push } from '../ports/push.ts'
 import type { Upstream } from '../ports/sessions.ts'
+import { readCall, type SessionCall } from './calls.ts'
 import { type LogEntry, SessionLog } from './log.ts'
-import type { Kept, Parcel } from './parcel.ts'
-import { createSession, loseSocket, type Session } from './session.ts'
+import { createSession, forgetRings, lostSocket, mayResume, type Session } from './session.ts'
 import { Taken } from './taken.ts'
 
 /**
- * A session as another process can go on with it: its state as one text, and a text for each entry of its log. Who reads
- * it is of the same version or of the next one; another shape is given another number.
+ * A session as another process can go on with it: its state as one text, and a text for each entry of its log. A change
+ * of the shape gets another number: a reader that does not know it begins a new session [RES2].
  */
-const shape = 1
+const shape = 2
+
+/** These fields belong to one process. A copy holds all others. */
+type OfOneProcess = 'participantKey' | 'log' | 'isTaken' | 'saving'
+type Field = Exclude<keyof Session, OfOneProcess>
+
+interface Codec<T> {
+  /** Plain data. */
+  readonly write: (value: T) => unknown
+  readonly read: (saved: never, from: Origin) => T
+}
+
+/** What a reader knows beside a field. */
+interface Origin {
+  readonly log: readonly LogEntry[]
+  /** The last seq of the log. */
+  readonly last: number
+  /** When the session lost its socket, if it had one. */
+  readonly at: number
+}
+
+const asItIs = { write: (value: unknown) => value, read: (saved: never) => saved }
+
+/** How a copy holds each field. The writer and the reader are made of this. */
+const codecs: { readonly [Name in Field]: Codec<Session[Name]> } = {
+  identity: asItIs,
+  epoch: asItIs,
+  openedAt: asItIs,
+  provenSeq: asItIs,
+  turn: asItIs,
+  broken: asItIs,
+  hasLooked: asItIs,
+  upstream: { write: finalOf, read: (saved: Omit<Upstream, 'final'>) => ({ ...saved, final: saved.handled }) },
+  socket: {
+    write: (socket) => (socket.is === 'open' ? null : { ...socket, busySink: undefined }),
+    read: (saved: Session['socket'] | null, { at, last }) => saved ?? lostSocket(at, last, true),
+  },
+  calls: {
+    write: pairsOf,
+    read: (saved: Pairs<SessionCall> | undefined) => saved && new Map(saved.map(([id, call]) => [id, readCall(call)])),
+  },
+  taken: { write: (taken) => pairsOf(taken)?.map(([sender, each]) => [sender, each.write()]), read: takenOf },
+}
 
 type Pairs<T> = readonly (readonly [string, T])[]
 
-interface State {
+const names = Object.keys(codecs) as Field[]
+
+type State = { readonly [Name in Field]?: unknown } & {
   readonly shape: number
-  readonly identity: Session['identity']
-  readonly epoch: string
-  readonly upstream: Omit<Upstream, 'final'>
-  readonly hasSocket: boolean
-  /** `first`: of its log; 0 where that is empty. */
-  readonly seqs: readonly [last: number, proven: number, readyFrom: number, lost: number, first: number]
-  readonly times: readonly [openedAt: number, lostAt: number, idleSince: number]
-  readonly flags: readonly [closed: boolean, closedByClient: boolean, broken: boolean]
-  readonly ringing?: readonly string[] | undefined
-  readonly places?: readonly string[] | undefined
-  readonly unsettled?: readonly string[] | undefined
-  readonly placeVersions?: Pairs<number> | undefined
-  readonly versions?: Pairs<number> | undefined
-  readonly peerVersions?: Pairs<number> | undefined
-  readonly media?: Pairs<Push> | undefined
-  readonly acknowledged?: Pairs<number> | undefined
-  readonly overSinceOpen?: readonly string[] | undefined
-  readonly over?: readonly string[] | undefined
-  readonly kept?: Pairs<Kept> | undefined
-  readonly gates?: Pairs<Push[] | null> | undefined
-  readonly passed?: readonly string[] | undefined
-  readonly parcels?: Pairs<Parcel> | undefined
-  readonly accepted?: readonly string[] | undefined
-  readonly taken?: Pairs<string> | undefined
-  readonly turn?: number | undefined
-  readonly isLostUnseen?: true | undefined
-  readonly awaitedMs?: number | undefined
+  /** The first and the last seq of the log; 0: there is none. */
+  readonly seqs: readonly [first: number, last: number]
 }
 
 /** All of a session but its log. */
 export function writeState(session: Session): string {
-  const { log, identity, epoch, upstream } = session
-  const state: State = {
-    shape,
-    identity: { ...identity, deviceId: identity.deviceId === undefined ? undefined : identity.deviceId },
-    epoch,
-    upstream: finalOf(upstream),
-    hasSocket: session.sink !== undefined,
-    seqs: [log?.last ?? 0, session.provenSeq, session.readyFrom, session.lostSeq, log?.all()[0]?.seq ?? 0],
-    times: [session.openedAt, session.lostAt, session.idleSince],
-    flags: [session.closed, session.closedByClient, session.broken],
-    ringing: listOf(session.ringing),
-    places: listOf(session.places),
-    unsettled: listOf(session.unsettled),
-    placeVersions: listOf(session.placeVersions),
-    versions: listOf(session.versions),
-    peerVersions: listOf(session.peerVersions),
-    media: listOf(session.media),
-    acknowledged: listOf(session.acknowledged),
-    overSinceOpen: session.overSinceOpen && [...session.overSinceOpen],
-    over: session.over,
-    kept: listOf(session.kept),
-    gates: listOf(session.gates),
-    passed: session.passed,
-    parcels: listOf(session.parcels),
-    accepted: session.accepted,
-    taken: session.taken && [...session.taken].map(([sender, taken]) => [sender, taken.write()] as const),
-    turn: session.turn === 0 ? undefined : session.turn,
-    isLostUnseen: session.isLostUnseen || undefined,
-    awaitedMs: session.awaitedMs,
-  }
+  const { log } = session
+  const state: Record<string, unknown> = { shape, seqs: [log?.all()[0]?.seq ?? 0, log?.last ?? 0] }
+  for (const name of names) state[name] = (codecs[name].write as Codec<unknown>['write'])(session[name])
   return JSON.stringify(state)
 }
 
 /**
- * Where this is saved, what the replies after those say of relays may not be: the session that took them is another one, and
- * may be another node's by now. Its client sends those requests again [EXT4].
+ * Replies to relays that are not saved yet do not belong into a copy: the session that took those relays may be another node's
+ * by now. The client sends these requests again [EXT4].
  */
-function finalOf({ handled, final, replies, dropped }: Upstream): State['upstream'] {
+function finalOf({ handled, final, replies, dropped }: Upstream): Omit<Upstream, 'final'> {
   return { handled: Math.min(handled, final), replies: replies.filter(({ n }) => n <= final), dropped }
+}
+
+function pairsOf<T>(map: ReadonlyMap<string, T> | undefined): [string, T][] | undefined {
+  return map === undefined || map.size === 0 ? undefined : [...map]
 }
 
 function stateIn(text: string): State | undefined {
@@ -96,48 +92,30 @@ function stateIn(text: string): State | undefined {
 }
 
 /**
- * A session from its copy, without a socket: where it had one, it lost it at `at`. Undefined where the copy is of a shape
- * that is not known here.
+ * A session from its copy, without a socket: if it had one, it lost that at `at`. Undefined if the copy has a shape that is not
+ * known here.
  */
-export function readSession(state: string, entries: readonly string[], at: number): Session | undefined {
-  const read = stateIn(state)
-  if (read?.shape !== shape) return undefined
-  const [openedAt, lostAt, idleSince] = read.times
-  const [last, provenSeq, readyFrom, lostSeq, first] = read.seqs
-  const [closed, closedByClient, broken] = read.flags
-  const upstream = { ...read.upstream, final: read.upstream.handled }
-  const session = createSession(read.identity, undefined, read.epoch, upstream, openedAt)
+export function readSession(text: string, entries: readonly string[], at: number): Session | undefined {
+  const state = stateIn(text)
+  if (state?.shape !== shape) return undefined
   const log = entries.map(readEntry)
-  if (last > 0 || log.length > 0) session.log = SessionLog.of(log, last, provenSeq)
-  Object.assign(session, { provenSeq, readyFrom, lostSeq, lostAt, idleSince, closed, closedByClient, broken })
+  const [first, last] = state.seqs
+  const origin: Origin = { log, last: Math.max(last, log.at(-1)?.seq ?? 0), at }
+  const read = Object.fromEntries(
+    names.map((name) => [name, (codecs[name].read as (saved: unknown, from: Origin) => unknown)(state[name], origin)]),
+  ) as Pick<Session, Field>
+  const session = createSession(read.identity, undefined, read.epoch, read.upstream, read.openedAt)
+  Object.assign(session, read)
+  if (origin.last > 0) session.log = SessionLog.of(log, origin.last, session.provenSeq)
   // Its log was lost, and perhaps began again: what its client has missed is not in it.
   const found = log[0]?.seq ?? 0
   if (first === 0 ? found > last + 1 : found !== first) session.broken = true
-  session.ringing = setOf(read.ringing)
-  session.places = setOf(read.places)
-  session.unsettled = setOf(read.unsettled)
-  session.placeVersions = mapOf(read.placeVersions)
-  session.versions = mapOf(read.versions)
-  session.peerVersions = mapOf(read.peerVersions)
-  session.media = mapOf(read.media)
-  session.acknowledged = mapOf(read.acknowledged)
-  session.overSinceOpen = setOf(read.overSinceOpen)
-  session.over = read.over && [...read.over]
-  session.kept = mapOf(read.kept)
-  session.gates = mapOf(read.gates)
-  session.passed = read.passed && [...read.passed]
-  session.parcels = mapOf(read.parcels)
-  session.accepted = read.accepted && [...read.accepted]
-  session.taken = takenOf(read.taken, log)
-  session.turn = read.turn ?? 0
-  session.awaitedMs = read.awaitedMs
-  if (read.hasSocket) loseSocket(session, false, at, {})
-  session.isLostUnseen = read.hasSocket || read.isLostUnseen === true
+  if (state.socket === null && !mayResume(session)) forgetRings(session)
   return session
 }
 
 /** The log says what was taken since the rest was saved. */
-function takenOf(saved: Pairs<string> | undefined, log: readonly LogEntry[]): Map<string, Taken> | undefined {
+function takenOf(saved: Pairs<string> | undefined, { log }: Origin): Map<string, Taken> | undefined {
   const taken = new Map(saved?.map(([sender, text]) => [sender, Taken.read(text)]))
   for (const { push } of log) {
     if (push.source === undefined) continue
@@ -199,17 +177,4 @@ function readEntry(entry: string): LogEntry {
     ...(device !== '' && { device: readDevice(device) }),
   }
   return { seq: Number(seq), push, at: Number(at), bytes: text.length }
-}
-
-function listOf<T>(from: Iterable<T> | undefined): readonly T[] | undefined {
-  const list = from === undefined ? [] : [...from]
-  return list.length === 0 ? undefined : list
-}
-
-function setOf(from: readonly string[] | undefined): Set<string> | undefined {
-  return from === undefined ? undefined : new Set(from)
-}
-
-function mapOf<T>(from: Pairs<T> | undefined): Map<string, T> | undefined {
-  return from === undefined ? undefined : new Map(from)
 }

@@ -1,6 +1,6 @@
 import type { Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { Session } from './session.ts'
+import { type Session, sinkOf } from './session.ts'
 
 /** Of several sockets that come back to a session, another one is newer [RES1]. */
 export class LateError extends StoreError {
@@ -19,6 +19,6 @@ export function turnAway(sink: Sink): never {
  * The socket of a session, where it has proven to have received more than whoever comes back has seen: that one was long on
  * its way, or the socket is dead, and its client began again from what it had kept.
  */
-export function socketAhead({ sink, provenSeq }: Session, seq: number | undefined): Sink | undefined {
-  return seq !== undefined && seq < provenSeq ? sink : undefined
+export function socketAhead(session: Session, seq: number | undefined): Sink | undefined {
+  return seq !== undefined && seq < session.provenSeq ? sinkOf(session) : undefined
 }

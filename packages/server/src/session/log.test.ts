@@ -66,14 +66,14 @@ test('[WS4] without a socket call events always have room', () => {
 
 test('[PLACE5] what is proven goes, what came after it stays', () => {
   const log = filled(100)
-  log.prove(0, undefined)
+  log.prove(0)
   expect(log.size).toBe(100)
-  log.prove(60, undefined)
+  log.prove(60)
   expect(numbers(log)).toEqual(range(60, 100))
   // An older proof says nothing new.
-  log.prove(10, undefined)
+  log.prove(10)
   expect(numbers(log)).toEqual(range(60, 100))
-  log.prove(1_000, undefined)
+  log.prove(1_000)
   expect(log.size).toBe(0)
   expect(log.append(push(100), 0)).toBe(101)
 })
@@ -81,20 +81,19 @@ test('[PLACE5] what is proven goes, what came after it stays', () => {
 test('[PLACE2] the calls of provisional places keep what is proven, until they are settled', () => {
   const log = new SessionLog()
   for (const n of range(0, 10)) log.append(push(n, 'relay', n % 2 === 0 ? 'even' : 'odd'), 0)
-  const unsettled = new Set(['even'])
+  const unsettled = ['even']
   log.prove(8, unsettled)
   expect(numbers(log)).toEqual([0, 2, 4, 6, 8, 9])
   log.prove(10, unsettled)
   expect(numbers(log)).toEqual([0, 2, 4, 6, 8])
-  unsettled.delete('even')
-  log.forgetProven(unsettled)
+  log.forgetProven()
   expect(log.size).toBe(0)
 })
 
 test('[PLACE2] what is taken out keeps its order and its age, and so does what stays', () => {
   const log = new SessionLog()
   for (const n of range(0, 200)) log.append(push(n, 'relay', n % 3 === 0 ? 'a' : 'b'), n)
-  log.prove(100, undefined)
+  log.prove(100)
   const taken = log.take((entry) => entry.push.call === 'a')
   expect(taken.map((entry) => Number(entry.push.text))).toEqual(range(100, 200).filter((n) => n % 3 === 0))
   expect(taken.map(({ at }) => at)).toEqual(taken.map((entry) => Number(entry.push.text)))
@@ -111,7 +110,7 @@ test('bytes are counted through everything that a log does', () => {
     return fits
   }
   for (const n of range(0, 100)) log.append(push(n, 'relay', n % 2 === 0 ? 'a' : 'b', size), 0)
-  log.prove(20, undefined)
+  log.prove(20)
   log.take((entry) => entry.push.call === 'a')
   log.retain((entry) => entry.seq > 50)
   expect(log.size).toBe(25)

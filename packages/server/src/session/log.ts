@@ -91,15 +91,15 @@ export class SessionLog {
   }
 
   /** Everything up to `seq` was received. */
-  prove(seq: number, keep: ReadonlySet<string> | undefined): void {
+  prove(seq: number, keep: readonly string[] = []): void {
     this.provenSeq = Math.max(this.provenSeq, seq)
     this.forgetProven(keep)
   }
 
   /** Forgets what was received, but for the calls of `keep`. */
-  forgetProven(keep: ReadonlySet<string> | undefined): void {
-    if (keep !== undefined && keep.size > 0) {
-      this.retain((entry) => entry.seq > this.provenSeq || keep.has(entry.push.call))
+  forgetProven(keep: readonly string[] = []): void {
+    if (keep.length > 0) {
+      this.retain((entry) => entry.seq > this.provenSeq || keep.includes(entry.push.call))
       return
     }
     while (this.size > 0 && this.entries[this.head]!.seq <= this.provenSeq) this.dropHead()

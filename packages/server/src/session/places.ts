@@ -1,10 +1,11 @@
 import { isLast, isRelay, type Push } from '../ports/push.ts'
 import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
 import { withoutOldAnswers } from './answers.ts'
+import { callOf, callsThat, isUnsettled, knowsOver, leaveCall } from './calls.ts'
 import type { LogEntry } from './log.ts'
 import { notePeerVersion, noteVersion } from './news.ts'
 import type { Kept, Parcel } from './parcel.ts'
-import type { Session } from './session.ts'
+import { isOpen, type Session } from './session.ts'
 import { Taken } from './taken.ts'
 
 /** Appends to a session. */
@@ -12,10 +13,8 @@ export type Append = (session: Session, push: Push, at?: number) => unknown
 
 /** Senders whose requests are remembered. */
 const mostSenders = 16
-/** Parcels that may come again. */
+/** Parcels of a call that may come again. */
 const mostAccepted = 16
-/** Versions of places that passed on. */
-const mostVersions = 64
 
 /**
  * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. It rings there no
@@ -26,81 +25,78 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   if (log === undefined) return []
   const matches = (push: Push) => push.kind !== 'ringing' && wanted(push)
   if (!session.identity.extended) return log.take(({ push }) => matches(push))
-  // What a session got that took the place only by connecting may have come to the wrong tab.
-  const isUnproven = (seq: number, push: Push) =>
-    (seq > session.provenSeq && seq > (session.acknowledged?.get(push.call) ?? 0)) ||
-    session.unsettled?.has(push.call) === true
+  const isUnproven = (seq: number, push: Push) => {
+    const call = session.calls?.get(push.call)
+    // What a session got that took the place only by connecting may have come to the wrong tab.
+    return (seq > session.provenSeq && seq > (call?.acknowledgedSeq ?? 0)) || call?.place === 'unsettled'
+  }
   const isUndelivered = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
   const undelivered = log.find(isUndelivered)
   // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
   if (undelivered.length > 0) session.broken = true
-  if (session.sink === undefined) log.retain((entry) => !isUndelivered(entry))
+  if (!isOpen(session)) log.retain((entry) => !isUndelivered(entry))
   return undelivered
 }
 
 /** The session has a place, again or for the first time; false where that is old news. */
 export function hold(session: Session, call: string, settled: boolean, version: number): boolean {
-  if (session.over?.includes(call) || version < (session.placeVersions?.get(call) ?? 0)) return false
-  notePlaceVersion(session, call, version)
-  session.places ??= new Set()
-  session.places.add(call)
+  const before = session.calls?.get(call)
+  if (before?.isOver || version < (before?.placeVersion ?? 0)) return false
+  const known = callOf(session, call)
+  known.placeVersion = version
   if (settled) settle(session, call)
-  else {
-    session.unsettled ??= new Set()
-    session.unsettled.add(call)
-  }
+  known.place = settled ? 'settled' : 'unsettled'
   return true
-}
-
-function notePlaceVersion(session: Session, call: string, version: number): void {
-  session.placeVersions ??= new Map()
-  session.placeVersions.delete(call)
-  session.placeVersions.set(call, version)
-  for (const oldest of session.placeVersions.keys()) {
-    if (session.placeVersions.size <= mostVersions) return
-    if (!session.places?.has(oldest)) session.placeVersions.delete(oldest)
-  }
 }
 
 /** A place that does not pass on any more: what its holder has received is for nobody else [PLACE2]. */
 export function settle(session: Session, call: string): void {
-  if (session.unsettled?.delete(call) && !session.identity.extended) session.log?.forgetProven(session.unsettled)
+  const known = session.calls?.get(call)
+  if (known?.place !== 'unsettled') return
+  known.place = 'settled'
+  if (!session.identity.extended) session.log?.forgetProven(callsThat(session, isUnsettled))
+}
+
+/** The session has the place no more, or its call is over. */
+export function release(session: Session, call: string): void {
+  settle(session, call)
+  leaveCall(session, call)
 }
 
 /** Keeps a relay until its call is accepted [REL2]. */
 export function keep(session: Session, push: Push): KeepResult {
-  session.kept ??= new Map()
-  const kept = session.kept.get(push.call) ?? { pushes: [], bytes: 0, taken: false }
-  if (kept.taken || session.over?.includes(push.call)) return 'closed'
+  const before = session.calls?.get(push.call)
+  if (before?.isOver || before?.kept?.taken) return 'closed'
+  const kept = before?.kept ?? { pushes: [], bytes: 0, taken: false }
   const n = push.source?.n
   if (n !== undefined && kept.pushes.some(({ source }) => source?.n === n)) return 'kept'
   if (kept.pushes.length >= waitingLimits.entries || kept.bytes + push.text.length > waitingLimits.bytes) return 'full'
   kept.pushes.push(saveFirst(push))
   kept.bytes += push.text.length
-  session.kept.set(push.call, kept)
+  callOf(session, push.call).kept = kept
   return 'kept'
 }
 
 export function takeKept(session: Session, call: string): readonly Push[] {
-  session.kept ??= new Map()
-  const kept = session.kept.get(call) ?? { pushes: [], bytes: 0, taken: true }
-  kept.taken = true
-  session.kept.set(call, kept)
-  return kept.pushes
+  if (knowsOver(session, call)) return []
+  const known = callOf(session, call)
+  known.kept ??= { pushes: [], bytes: 0, taken: true }
+  known.kept.taken = true
+  return known.kept.pushes
 }
 
 /** Relays of the call are held back from now on; not where they were before. */
 export function closeGate(session: Session, call: string): void {
-  session.gates ??= new Map()
-  if (!session.gates.has(call)) session.gates.set(call, [])
+  const known = callOf(session, call)
+  if (known.gate === undefined) known.gate = []
 }
 
 /** What comes first, then what was held back; nothing where there is no gate. */
 export function openGate(session: Session, call: string, first: readonly Push[], append: Append): void {
-  const held = session.gates?.get(call)
+  const held = session.calls?.get(call)?.gate
   if (held === undefined || held === null) return
   // Who tells of the same answer late does not close it again.
-  session.gates?.set(call, null)
+  callOf(session, call).gate = null
   for (const push of first) append(session, push)
   appendHeld(session, held, append)
 }
@@ -149,11 +145,11 @@ export function noteTaken(session: Session, { source }: Push): void {
 
 /** Takes out of a session what goes along with a place that passes on. */
 export function give(source: Session, call: string, version: number): Parcel {
-  const known = source.parcels?.get(call)
-  if (known !== undefined) return known
+  const before = source.calls?.get(call)
+  if (before?.parcel !== undefined) return before.parcel
   // Told before, perhaps by another node: what an extended one with a socket had stays in its log.
-  const isHeld = source.places?.has(call) === true
-  const isPassed = !isHeld && (source.placeVersions?.get(call) ?? -1) >= version
+  const isHeld = before?.place !== undefined
+  const isPassed = !isHeld && (before?.placeVersion ?? -1) >= version
   // How it ended for a device that has left is for that one [PLACE2].
   const isWanted = (push: Push) => push.call === call && push.kind !== 'media' && (isHeld || !isLast(push))
   const unproven = isPassed ? [] : takeUnproven(source, isWanted)
@@ -163,28 +159,30 @@ export function give(source: Session, call: string, version: number): Parcel {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
     ...(isPassed && { isPassed }),
     entries,
-    told: [source.versions?.get(call) ?? 0, source.peerVersions?.get(call) ?? 0] as const,
-    media: source.media?.get(call),
-    kept: source.kept?.get(call),
-    gate: source.gates?.get(call),
+    told: [before?.version ?? 0, before?.peerVersion ?? 0] as const,
+    media: before?.media,
+    kept: before?.kept,
+    gate: before?.gate,
     taken,
   }
-  notePlaceVersion(source, call, version)
+  callOf(source, call).placeVersion = version
   return parcel
 }
 
 /** What came along with a place, in front of what comes to it here; nothing where it came before. */
 export function accept(target: Session, call: string, parcel: Parcel, gate: boolean, append: Append): void {
-  target.accepted ??= []
-  if (target.accepted.includes(parcel.id)) return
+  const known = callOf(target, call)
+  known.accepted ??= []
+  const { accepted } = known
+  if (accepted.includes(parcel.id)) return
   acceptKept(target, call, parcel.kept)
   // Who makes up for several steps at once brings it to the last place, while others bring it from place to place.
-  const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !target.accepted?.includes(push.parcel))
+  const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !accepted.includes(push.parcel))
   for (const { push, at } of news) append(target, saveFirst({ ...push, parcel: push.parcel ?? parcel.id }), at)
   // What it might have brought may come by way of another session.
   const brought = parcel.isPassed === true ? [] : [parcel.id]
   for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), ...brought])) {
-    if (target.accepted.push(id) > mostAccepted) target.accepted.shift()
+    if (accepted.push(id) > mostAccepted) accepted.shift()
   }
   if (parcel.isPassed !== true && parcel.told !== undefined) {
     const [version, peerVersion] = parcel.told
@@ -204,14 +202,15 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
 
 function acceptKept(target: Session, call: string, kept: Kept | undefined): void {
   if (kept === undefined) return
-  const own = target.kept?.get(call)
-  target.kept ??= new Map()
+  const known = callOf(target, call)
+  const own = known.kept
   const pushes = [...kept.pushes, ...(own?.pushes ?? [])]
-  target.kept.set(call, { pushes, bytes: kept.bytes + (own?.bytes ?? 0), taken: kept.taken || own?.taken === true })
+  known.kept = { pushes, bytes: kept.bytes + (own?.bytes ?? 0), taken: kept.taken || own?.taken === true }
 }
 
 function acceptGate(target: Session, call: string, from: Parcel['gate'], closes: boolean, append: Append): void {
-  const own = target.gates?.get(call)
+  const known = callOf(target, call)
+  const own = known.gate
   if (own === null) {
     // Opened here already: nobody will open it again.
     appendHeld(target, from ?? [], append)
@@ -221,6 +220,5 @@ function acceptGate(target: Session, call: string, from: Parcel['gate'], closes:
     if (closes) closeGate(target, call)
     return
   }
-  target.gates ??= new Map()
-  target.gates.set(call, from === null ? null : [...from, ...(own ?? [])])
+  known.gate = from === null ? null : [...from, ...(own ?? [])]
 }

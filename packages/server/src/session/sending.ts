@@ -4,7 +4,7 @@ import { forgetOldAnswers, isUrgent } from './answers.ts'
 import { SessionLog } from './log.ts'
 import { awaitsState, isNews, noteMedia, render } from './news.ts'
 import { hasTaken, noteTaken, openGate, saveFirst } from './places.ts'
-import { mayResume, type Session } from './session.ts'
+import { mayResume, type OpenSocket, type Session } from './session.ts'
 
 export interface SendingOptions {
   /** Whether relays come from other processes, which may be behind, or may have died and be asked again [EXT4]. */
@@ -19,18 +19,19 @@ export interface SendingOptions {
 export interface Sending {
   append(session: Session, push: Push, at?: number): AppendResult
   /** Hands out what was kept back [ORD3]. */
-  handOut(session: Session, sink: Sink): void
+  handOut(session: Session, socket: OpenSocket): void
 }
 
 export function createSending({ isShared, now, changed, logged }: SendingOptions): Sending {
   function append(session: Session, push: Push, at = now()): AppendResult {
     const relay = isRelay(push)
+    const call = session.calls?.get(push.call)
     if (isShared) {
-      if (relay && push.forPlace === true && session.places?.has(push.call) !== true) return 'elsewhere'
+      if (relay && push.forPlace === true && call?.place === undefined) return 'elsewhere'
       if (hasTaken(session, push)) return relay ? 'kept' : 'dropped'
     }
     // Nothing of a call comes after its end [ORD2]. Its place may be there for a moment longer: who asks looks again.
-    if (relay && session.over?.includes(push.call)) return push.forPlace === true ? 'elsewhere' : 'dropped'
+    if (relay && call?.isOver) return push.forPlace === true ? 'elsewhere' : 'dropped'
     if (!relay || push.kind === 'media') changed(session)
     // What is held back goes in front of the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [], append)
@@ -48,7 +49,7 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
   }
 
   function put(session: Session, push: Push, at: number): AppendResult {
-    const gate = isRelay(push) ? session.gates?.get(push.call) : undefined
+    const gate = isRelay(push) ? session.calls?.get(push.call)?.gate : undefined
     if (gate !== undefined && gate !== null) {
       gate.push(saveFirst(push))
       changed(session)
@@ -56,27 +57,29 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
     }
     logged(session)
     session.log ??= new SessionLog()
-    if (session.sink === undefined) {
+    const { socket } = session
+    if (socket.is === 'lost') {
       // What a session cannot hold, its resume will not claim to have; one that nobody resumes has nobody to tell.
       if (mayResume(session)) session.log.append(push, at)
       else if (session.log.appendWaiting(push, at) === undefined) return 'full'
       return 'kept'
     }
     const seq = session.log.append(push, at)
-    if (!session.ready) return 'kept'
-    hand(session, session.sink, seq, push)
+    if (!socket.isReady) return 'kept'
+    hand(session, socket.sink, seq, push)
     return 'sent'
   }
 
-  function handOut(session: Session, sink: Sink): void {
-    const { log, readyFrom } = session
-    if (session.ready) return
+  function handOut(session: Session, socket: OpenSocket): void {
+    const { log } = session
+    const { sink, readyFrom } = socket
+    if (socket.isReady) return
     // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
     if (session.identity.extended && log?.reachesBackTo(readyFrom) === false) {
       sink.close(1013, 'try again later')
       return
     }
-    session.ready = true
+    socket.isReady = true
     changed(session)
     for (const { seq, push } of log?.all() ?? []) if (seq > readyFrom) hand(session, sink, seq, push)
   }

@@ -4,10 +4,11 @@ import type { Departure, SessionIdentity, Sessions, Sink, Upstream } from '../po
 import { StoreError } from '../ports/store-error.ts'
 import { type Among, createAmong } from './among.ts'
 import { acknowledge } from './answers.ts'
+import { callOf, callsThat, finish, hasPlace, holdsPlace, isRinging, isThere, knowsOver, someCall } from './calls.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
 import { socketAhead } from './late.ts'
-import { finish, untoldMedia } from './news.ts'
+import { untoldMedia } from './news.ts'
 import { closeGate, hold, isEarly, isLate, keep, openGate, takeKept, untaken } from './places.ts'
 import { createSending } from './sending.ts'
 import {
@@ -16,12 +17,18 @@ import {
   createSession,
   isForgettable,
   isIdle,
+  isOpen,
   loseSocket,
+  lostOf,
   mayResume,
   newestVersion,
+  openSocket,
   prove,
   ringsUntil,
   type Session,
+  seenOf,
+  sinkOf,
+  sinkToRetire,
 } from './session.ts'
 
 export interface SessionTableOptions {
@@ -48,7 +55,7 @@ type AtOnce = {
 }
 
 /** The sessions of one process, in its memory: no I/O, no clock, no random. */
-export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'release' | 'appendTo'> {
+export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'leave' | 'appendTo'> {
   /** The time, as whoever uses this last said. */
   readonly now: number
   get(sessionId: string): Session | undefined
@@ -86,8 +93,8 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
 
   function add(session: Session): void {
     sessions.set(session.identity.sessionId, session)
-    if (session.sink === undefined) detached.add(session)
-    else live.add(session)
+    if (isOpen(session)) live.add(session)
+    else detached.add(session)
     changed(session)
   }
 
@@ -122,7 +129,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
   function forgetOldest(key: string): void {
     const dead = detached.of(key)
     if (dead.length <= maxDead) return
-    const oldest = dead.find(({ places }) => (places?.size ?? 0) === 0)
+    const oldest = dead.find((session) => !someCall(session, hasPlace))
     if (oldest !== undefined) forget(oldest)
   }
 
@@ -149,7 +156,12 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return session
   }
 
-  const { release, appendTo, ...among } = createAmong({ sessions, live, detached, changed, append, forget })
+  function is(sessionId: string, test: (session: Session) => boolean): boolean {
+    const session = sessions.get(sessionId)
+    return session !== undefined && test(session)
+  }
+
+  const { leave, appendTo, ...among } = createAmong({ sessions, live, detached, changed, append, forget })
 
   return {
     ...among,
@@ -166,7 +178,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     sinkToReplace(sessionId, identity) {
       const session = ownedBy(sessionId, identity)
-      return session?.sink ?? session?.lostSink
+      return session && sinkToRetire(session)
     },
     socketAhead(sessionId, identity, seq) {
       const session = ownedBy(sessionId, identity)
@@ -180,35 +192,30 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (!canResume(session, request, at, options.resumeWindowMs)) {
         session.broken = true
         // Its socket was retired for this one: what it had is there for who takes its places.
-        if (session.sink !== undefined) disconnect(session, false, at)
+        if (isOpen(session)) disconnect(session, false, at)
         return undefined
       }
       catchUpWith(session, request.seq)
       const { expiresAt, appVersion } = identity
       session.identity = { ...session.identity, expiresAt, appVersion }
-      session.sink = sink
-      session.lostSink = undefined
-      session.closed = false
-      session.awaitedMs = undefined
-      session.ready = false
-      session.readyFrom = request.seq
+      session.socket = openSocket(sink, request.seq)
       detached.remove(session)
       live.add(session)
       const rings = ringsUntil(session, request.seq)
       prove(session, request.seq)
       for (const push of untoldMedia(session, request.seq)) append(session, untaken(push))
-      return { epoch: session.epoch, upstream: session.upstream, rings, ringing: [...(session.ringing ?? [])] }
+      return { epoch: session.epoch, upstream: session.upstream, rings, ringing: callsThat(session, isRinging) }
     },
     ready(sessionId, sink) {
       const session = sessions.get(sessionId)
-      if (session?.sink === undefined || (sink !== undefined && session.sink !== sink)) return
-      handOut(session, session.sink)
+      if (session?.socket.is !== 'open' || (sink !== undefined && session.socket.sink !== sink)) return
+      handOut(session, session.socket)
     },
     openDetached(identity, at) {
       now = Math.max(now, at)
       if (sessions.has(identity.sessionId)) return
       // Its owner may only have stood still, and writes it again: the fence is above all that a session has by changing owners.
-      create(identity, undefined, at).fence = Math.max(1, Math.floor(now))
+      create(identity, undefined, at).saving.fence = Math.max(1, Math.floor(now))
     },
     adopt: add,
     forget(sessionId) {
@@ -224,38 +231,31 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     detach(sessionId, sink, clean, at, how) {
       const session = sessions.get(sessionId)
-      if (session === undefined || session.sink !== sink) return false
+      if (session === undefined || sinkOf(session) !== sink) return false
       now = at
       disconnect(session, clean, at, how)
       return true
     },
     hasHungUp(sessionId) {
       const session = sessions.get(sessionId)
-      return session?.identity.extended === true && session.sink === undefined && session.closedByClient
+      return session?.identity.extended === true && lostOf(session)?.closed === 'for good'
     },
-    wasClosed: (sessionId) => sessions.get(sessionId)?.closed ?? false,
-    awaitedMs: (sessionId) => sessions.get(sessionId)?.awaitedMs,
+    wasClosed: (sessionId) => lostOf(sessions.get(sessionId))?.closed !== undefined,
+    awaitedMs: (sessionId) => lostOf(sessions.get(sessionId))?.awaitedMs,
     heldHere(sessionId) {
       const session = sessions.get(sessionId)
-      return session?.sink === undefined ? undefined : session.identity
+      return session?.socket.is === 'open' ? session.identity : undefined
     },
-    sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
+    sinkOf(sessionId) {
+      const session = sessions.get(sessionId)
+      return session && sinkOf(session)
+    },
     liveOf,
     appendLive(...args) {
       const [participant, push, at, began] = args
       for (const id of liveOf(participant, at, began)) append(sessions.get(id) as Session, push)
     },
-    seen: (participant) =>
-      live
-        .of(participantKey(participant))
-        .map(({ identity: { sessionId, deviceId, extended, appVersion }, openedAt, unsure }) => ({
-          sessionId,
-          deviceId,
-          extended,
-          openedAt,
-          appVersion: appVersion ?? null,
-          isUnsure: unsure !== undefined,
-        })),
+    seen: (participant) => live.of(participantKey(participant)).map(seenOf),
     renew(sessionId, expiresAt) {
       const session = changing(sessionId)
       if (session !== undefined) session.identity = { ...session.identity, expiresAt }
@@ -268,9 +268,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     ring(sessionId, call) {
       const session = changing(sessionId)
-      if (session === undefined) return
-      session.ringing ??= new Set()
-      session.ringing.add(call)
+      if (session !== undefined) callOf(session, call).isRinging = true
     },
     prove(sessionId, seq) {
       const session = changing(sessionId)
@@ -278,29 +276,32 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     doubt(sessionId) {
       const session = sessions.get(sessionId)
-      const rings = [...(session?.ringing ?? [])].filter((call) => session?.unsure?.has(call) !== true)
-      if (session?.sink === undefined || rings.length === 0) return []
-      session.unsure = new Set([...(session.unsure ?? []), ...rings])
+      if (session?.socket.is !== 'open') return []
+      const { socket } = session
+      const rings = callsThat(session, isRinging).filter((call) => !socket.unsure?.has(call))
+      if (rings.length === 0) return []
+      socket.unsure = new Set([...(socket.unsure ?? []), ...rings])
       changed(session)
       return rings
     },
     trust(sessionId) {
       const session = sessions.get(sessionId)
-      if (session?.unsure === undefined) return
-      session.unsure = undefined
+      if (session?.socket.is !== 'open' || session.socket.unsure === undefined) return
+      session.socket.unsure = undefined
       changed(session)
     },
     acknowledge(sessionId, call) {
       const session = sessions.get(sessionId)
-      if (session?.places?.has(call) === true && acknowledge(session, call)) changed(session)
+      if (session !== undefined && holdsPlace(session, call) && acknowledge(session, call)) changed(session)
     },
     keep(sessionId, push) {
       const session = sessions.get(sessionId)
       if (session === undefined) return 'gone'
-      const before = session.kept?.get(push.call)?.pushes.length
+      const countKept = () => session.calls?.get(push.call)?.kept?.pushes.length
+      const before = countKept()
       const result = keep(session, push)
       // What was refused, or is there already, costs no save.
-      if (session.kept?.get(push.call)?.pushes.length !== before) changed(session)
+      if (countKept() !== before) changed(session)
       return result
     },
     takeKept(sessionId, call) {
@@ -311,7 +312,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       const session = changing(sessionId)
       if (session === undefined) return false
       // Who was told of what came after the answer has the answer's gate behind it.
-      if (hold(session, call, settled, version) && gate && (session.versions?.get(call) ?? 0) <= version)
+      if (hold(session, call, settled, version) && gate && (session.calls?.get(call)?.version ?? 0) <= version)
         closeGate(session, call)
       return true
     },
@@ -323,18 +324,12 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       const session = sessions.get(sessionId)
       if (session === undefined) return
       finish(session, call)
-      release(session, call)
+      leave(session, call)
     },
-    knowsEnd: (sessionId, call) => sessions.get(sessionId)?.over?.includes(call) ?? false,
-    holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
-    isIdle(sessionId) {
-      const session = sessions.get(sessionId)
-      return session?.sink !== undefined && isIdle(session)
-    },
-    inCall(sessionId) {
-      const session = sessions.get(sessionId)
-      return (session?.places?.size ?? 0) > 0 || (session?.ringing?.size ?? 0) > 0
-    },
+    knowsEnd: (sessionId, call) => is(sessionId, (session) => knowsOver(session, call)),
+    holdsAny: (sessionId) => is(sessionId, (session) => someCall(session, hasPlace)),
+    isIdle: (sessionId) => is(sessionId, isIdle),
+    inCall: (sessionId) => is(sessionId, (session) => someCall(session, isThere)),
     sweep(at) {
       now = at
       for (const session of detached.all()) {
@@ -342,9 +337,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
           session.log.retain(({ push, at }) => !isLast(push) || isWorthTelling(at))
           changed(session)
         }
-        const isIdle = (session.places?.size ?? 0) === 0 && (session.ringing?.size ?? 0) === 0
-        if (!isIdle) session.idleSince = now
-        else if (isForgettable(session) || now - session.idleSince >= longestMs) forget(session)
+        const { socket } = session
+        if (socket.is === 'open') continue
+        if (someCall(session, isThere)) socket.idleSince = now
+        else if (isForgettable(session) || now - socket.idleSince >= longestMs) forget(session)
       }
     },
     countAway: () => detached.count(),

@@ -97,7 +97,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a session that was taken over keeps its old fence',
     file: owner,
-    find: 'session.fence = copy.fence',
+    find: 'session.saving.fence = copy.fence',
     put: '',
   },
   {
@@ -175,19 +175,19 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'after Redis was emptied nobody writes again',
     file: sessions,
-    find: 'if (session.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)',
+    find: 'if (session.saving.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)',
     put: '',
   },
   {
     name: 'a request is taken twice',
     file: places,
     find: 'return source !== undefined && session.taken?.get(source.sessionId)?.has(source.n) === true',
-    put: 'return source === undefined && session.broken && session.closed',
+    put: 'return source === undefined && session.broken',
   },
   {
     name: 'a place that passes on takes what was proven along',
     file: places,
-    find: '(seq > session.provenSeq && seq > (session.acknowledged?.get(push.call) ?? 0)) ||',
+    find: '(seq > session.provenSeq && seq > (call?.acknowledgedSeq ?? 0)) ||',
     put: 'seq > 0 ||',
   },
   {
@@ -199,7 +199,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'an old step moves a place back',
     file: places,
-    find: 'if (session.over?.includes(call) || version < (session.placeVersions?.get(call) ?? 0)) return false',
+    find: 'if (before?.isOver || version < (before?.placeVersion ?? 0)) return false',
     put: '',
   },
   {
