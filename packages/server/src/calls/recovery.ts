@@ -11,7 +11,8 @@ import {
   placeOf,
 } from '../call/call.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
-import { acceptedPush, type Delivery } from '../delivery/delivery.ts'
+import type { Delivery } from '../delivery/delivery.ts'
+import { acceptedPush } from '../delivery/notices.ts'
 import type { Ended, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import { newSessionId } from '../ports/session-id.ts'

@@ -9,6 +9,9 @@ export interface Mutation {
 }
 
 const delivery = 'delivery/delivery.ts'
+const handingOn = 'delivery/handing-on.ts'
+const deliveredPlaces = 'delivery/places.ts'
+const turns = 'delivery/turns.ts'
 const deadlines = 'calls/deadlines.ts'
 const outbox = 'delivery/outbox.ts'
 const relay = 'calls/relay.ts'
@@ -30,31 +33,31 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'what could not be handed on is not remembered',
-    file: delivery,
+    file: turns,
     find: 'if (error instanceof StoreError) undelivered.add(key)',
     put: 'if (error instanceof StoreError) return false',
   },
   {
     name: 'a step counts as told before it is saved',
-    file: delivery,
+    file: handingOn,
     find: 'andThen(handed, () => sessions.confirm(key)),',
     put: 'andThen(handed, () => undefined),',
   },
   {
     name: 'what waited in a place does not go along',
-    file: delivery,
+    file: deliveredPlaces,
     find: 'const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost)',
     put: 'const passOn = () => true',
   },
   {
     name: 'the gate of an answer stays closed',
-    file: delivery,
+    file: deliveredPlaces,
     find: 'andThen(sessions.takeKept(from.sessionId, key), (pushes) => sessions.openGate(to.sessionId, key, pushes))',
     put: 'andThen(sessions.takeKept(from.sessionId, key), () => undefined)',
   },
   {
     name: 'what was kept before the accept is thrown away',
-    file: delivery,
+    file: deliveredPlaces,
     find: 'sessions.openGate(to.sessionId, key, pushes))',
     put: 'sessions.openGate(to.sessionId, key, pushes.slice(1)))',
   },

@@ -1,0 +1,126 @@
+import { overStatuses } from '@ringwire/protocol/end-reasons'
+import { type Call, type CallRef, placeOf, type Side } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import { allDone, andThen, type MaybePromise, unawaited } from '../ports/maybe.ts'
+import type { Nodes } from '../ports/nodes.ts'
+import type { LeftRow } from '../ports/outbox.ts'
+import type { SessionPushes } from '../ports/sessions.ts'
+import type { KnownCalls } from './known-calls.ts'
+import type { Notices } from './notices.ts'
+import type { Places } from './places.ts'
+
+export interface HandingOnOptions {
+  readonly sessions: Pick<SessionPushes, 'confirm'>
+  readonly known: Pick<KnownCalls, 'hear'>
+  readonly places: Places
+  readonly notices: Notices
+  /** What was committed to a call after a version, oldest first. */
+  readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
+  /** Everybody was told of these rows, which are of some of these steps. */
+  readonly onToldLeft: (rows: readonly LeftRow[], steps: readonly Step[]) => void
+  /** Lets other nodes know that everybody was told of a step. */
+  readonly nodes: Pick<Nodes, 'told'>
+}
+
+/** One step, or all that is left of a call, to every session that it concerns. */
+export interface HandingOn {
+  /** `before`: the call as it was known when the step was committed. Everybody was told of the version before the step's. */
+  handOn(key: string, step: Step, before?: Call): MaybePromise<void>
+  /** Whatever is left of a call, by another node or by this one in an outage; `own`: but for the row of this version. */
+  handOnLeft(key: string, call: Call, left: readonly LeftRow[], own?: number): Promise<void>
+}
+
+export const sides = ['caller', 'callee'] as const
+
+export function createHandingOn(options: HandingOnOptions): HandingOn {
+  const { sessions, known, places, notices, stepsAfter, onToldLeft, nodes } = options
+
+  function wasTold(key: string, call: Call): void {
+    known.hear(key, call.version)
+    nodes.told(call)
+  }
+
+  function makeMoves(key: string, { call, event }: Step, gate: boolean): MaybePromise<void> {
+    return allDone((event.moved ?? []).map((each) => places.move(key, call, each, gate)))
+  }
+
+  /** Keeps the order for each session, not between sessions. `later` takes what is to be waited for at last. */
+  function tellOf(
+    key: string,
+    step: Step,
+    before: Call | undefined,
+    gate: boolean,
+    later?: MaybePromise<unknown>[],
+  ): MaybePromise<void> {
+    // It waits in a log for a client that comes back, perhaps because its peer has heard how the call ended.
+    const left = (step.event.moved ?? []).map((move) => notices.tellLeft(key, step, move))
+    return andThen(allDone(left), () => tellOthers(key, step, before, gate, later))
+  }
+
+  function tellOthers(
+    key: string,
+    step: Step,
+    before: Call | undefined,
+    gate: boolean,
+    later?: MaybePromise<unknown>[],
+  ): MaybePromise<void> {
+    const { call, event } = step
+    const ends = overStatuses.some((status) => status === event.type)
+    const held = sides.filter((side) => gate || isNewPlace(call, before, side))
+    // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
+    const holds = ends ? [] : held.map((side) => places.hold(key, call, side, gate || call.status === 'ringing'))
+    if (later !== undefined) later.push(...holds)
+    // One may fail before it is waited for.
+    for (const each of holds) unawaited(each, () => {})
+    const noticed = event.notices.map((notice) => notices.deliver(key, call, notice))
+    // After the notices of the same version: a session counts them apart.
+    const peers = (event.peers ?? []).map((news) => notices.tellPeer(key, call, news))
+    const isLast = ends || isAnswer(step)
+    const atOnce = [...(later === undefined ? holds : []), ...noticed, ...peers]
+    const all = andThen(allDone(atOnce), () => (isLast ? sessions.confirm(key) : undefined))
+    return andThen(all, () => {
+      const kept = isAnswer(step) ? [places.handOverKept(key, call)] : []
+      return allDone([...kept, ...(ends ? places.release(key, call) : [])])
+    })
+  }
+
+  return {
+    handOn(key, step, before) {
+      const gate = isAnswer(step)
+      const handed = andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
+      return andThen(
+        andThen(handed, () => sessions.confirm(key)),
+        () => wasTold(key, step.call),
+      )
+    },
+    async handOnLeft(key, call, left, own) {
+      const [oldest] = left
+      if (oldest === undefined) return known.hear(key, call.version)
+      const steps = await stepsAfter(call, oldest.version - 1)
+      // Each step names the places as they are now: what waits at the earlier ones goes there before everything else. If
+      // the answer is among the steps, nobody has a place before its gate is closed [REL2].
+      const answer = steps.findIndex(isAnswer)
+      for (const step of steps) await makeMoves(key, step, answer >= 0)
+      // A session of a silent node lets nobody else wait for its place: a later step may end a ring [RING1].
+      const holds: MaybePromise<unknown>[] = []
+      for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer, holds)
+      await allDone(holds)
+      await sessions.confirm(key)
+      const last = steps.at(-1)?.call ?? call
+      wasTold(key, last)
+      onToldLeft(
+        left.filter(({ version }) => version <= last.version && version !== own),
+        steps,
+      )
+    },
+  }
+}
+
+/** Whether a place is another one than in the version before; it may be if that version is not known. */
+function isNewPlace(call: Call, before: Call | undefined, side: Side): boolean {
+  const place = placeOf(call, side)
+  const last = before?.version === call.version - 1 ? placeOf(before, side) : null
+  return place?.sessionId !== last?.sessionId || place?.settled !== last?.settled
+}
+
+const isAnswer = ({ event }: Step) => event.type === 'accepted'

@@ -1,0 +1,97 @@
+import type { CallAccepted } from '@ringwire/protocol/events/call'
+import { type Call, isLive, participantOf, placeOf } from '../call/call.ts'
+import { acceptedData, elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { Push } from '../ports/push.ts'
+import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
+import type { Places } from './places.ts'
+
+interface NoticesOptions {
+  readonly sessions: SessionPushes & Pick<SessionPlaces, 'openDetached'>
+  readonly places: Pick<Places, 'append'>
+  readonly now: () => number
+}
+
+/** The notices of a step become pushes, and go to the sessions that they are for. */
+export interface Notices {
+  deliver(key: string, call: Call, notice: Notice): MaybePromise<unknown>
+  tellPeer(key: string, call: Call, news: PeerNews): MaybePromise<unknown>
+  /**
+   * When a client returns and another device has taken its place, the service tells it so, or how the call ended there
+   * [PLACE2]. The push waits in the log of the session that left, as what it missed of any other call does [RES1, WS4].
+   */
+  tellLeft(key: string, step: Step, move: PlaceMove): MaybePromise<unknown>
+}
+
+/** Milliseconds after the end of a call in which a callee that could not be rung in time is told of ring and end [RING1]. */
+const lateRingMs = 10_000
+
+export function createNotices({ sessions, places, now }: NoticesOptions): Notices {
+  /** A late delivery must not ring a call that was already answered, or that ended long ago. */
+  function isWorthRinging(call: Call): boolean {
+    if (isLive(call)) return call.status === 'ringing'
+    return call.calleePlace === null && now() - call.endedAt < lateRingMs
+  }
+
+  return {
+    deliver(key, call, notice) {
+      const push = pushOf(key, call, notice)
+      const { to } = notice
+      if (to.place !== 'rung') return places.append(call, to.place, push)
+      if (push.kind === 'ringing' && !isWorthRinging(call)) return
+      const callee = participantOf(call, 'callee')
+      if (push.kind !== 'ringing')
+        return sessions.appendRung(callee, withDevice(push, call), 'except' in to ? to.except : [])
+      // A session that came after the end found no such call.
+      return sessions.appendLive(callee, push, isLive(call) ? undefined : call.endedAt, call.startedAt)
+    },
+    tellPeer(key, call, { to, event, data }) {
+      const text = JSON.stringify({ event, data })
+      return places.append(call, to, { kind: 'peer', call: key, version: call.version, text })
+    },
+    tellLeft(key, { call, event }, { side, from, leftDevice }) {
+      if (leftDevice === undefined) return
+      const data = elsewhereData(call, 'answered_elsewhere', event.by)
+      const elsewhere: Notice = { to: { place: side }, event: 'call.cancelled', data }
+      const [ended] = isLive(call) ? [] : event.notices
+      const push = pushOf(key, call, ended ?? elsewhere)
+      return andThen(sessions.append(from, push), (result) => {
+        // Nothing waited in it, and it was forgotten. A session that came after the place was taken has read the call, so a
+        // late push does no harm.
+        if (result !== 'gone') return
+        const identity = {
+          sessionId: from,
+          participant: participantOf(call, side),
+          deviceId: leftDevice,
+          extended: false,
+        }
+        return andThen(sessions.openDetached(identity, event.at), () => sessions.append(from, push))
+      })
+    },
+  }
+}
+
+function pushOf(key: string, call: Call, notice: Notice): Push {
+  if (notice.event === 'call.accepted') return acceptedPush(key, call)
+  const text = JSON.stringify({ event: notice.event, data: notice.data })
+  return { kind: kindOf(notice), call: key, version: call.version, text }
+}
+
+/** A `stop` to the sessions that were rung is about an answer. */
+function withDevice(push: Push, call: Call): Push {
+  const device = push.kind === 'stop' ? placeOf(call, 'callee')?.deviceId : undefined
+  return typeof device === 'string' ? { ...push, device } : push
+}
+
+/** With the callee's name, which sessions leave out for base ones: see `baseText` [EXT5]. */
+export function acceptedPush(key: string, call: Call): Push {
+  const { displayName } = call.callee
+  const data: CallAccepted = { ...acceptedData(call), ...(displayName !== null && { display_name: displayName }) }
+  return { kind: 'state', call: key, version: call.version, text: JSON.stringify({ event: 'call.accepted', data }) }
+}
+
+function kindOf(notice: Exclude<Notice, { event: 'call.accepted' }>): Push['kind'] {
+  if (notice.event === 'call.ringing') return 'ringing'
+  if (notice.event === 'call.status') return 'notice'
+  return notice.data.ended_at === null ? 'stop' : 'final'
+}

@@ -1,0 +1,112 @@
+import { type Call, isLive, type Place, participantOf, placeOf, type Side } from '../call/call.ts'
+import type { PlaceMove } from '../call/effects.ts'
+import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
+import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
+import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+
+export interface PlacesOptions {
+  readonly sessions: SessionPushes & SessionPlaces
+  readonly known: ReadonlyMap<string, Call>
+  /** Whether another node that serves holds the socket: only that node writes the session, and nobody else begins it. */
+  readonly isHeldElsewhere: (place: Place) => boolean
+}
+
+/** The places of calls in the sessions that have them. */
+export interface Places {
+  /** The session that has the place of a side learns of it; with `gate`, relays wait until what was kept has gone out. */
+  hold(key: string, call: Call, side: Side, gate: boolean): MaybePromise<unknown>
+  /** A place passes to another session, and its queue goes along [PLACE2]. */
+  move(key: string, call: Call, move: PlaceMove, gate: boolean): MaybePromise<unknown>
+  append(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
+  /** Each side gets what the other sent before the accept, and then what the other sends after it [REL2]. */
+  handOverKept(key: string, call: Call): MaybePromise<unknown>
+  release(key: string, call: Call): MaybePromise<unknown>[]
+}
+
+/** The session that has a place is not there any more. */
+export class HolderGone extends StoreError {
+  constructor() {
+    super('unavailable', 'the session that has the place is gone')
+  }
+}
+
+export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions): Places {
+  /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
+  function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
+    const { sessionId, deviceId, settled } = place
+    const isLost = isFoundLost(key, side, place)
+    const hold = () => sessions.hold(sessionId, key, settled, gate, call.version, isLost)
+    return andThen(hold(), (isThere) => {
+      if (isThere) return
+      const isElsewhere = isHeldElsewhere(place)
+      return andThen(isElsewhere && isFoundAt(place), (isFound) =>
+        andThen(isFound && hold(), (isHeld) => {
+          if (isHeld) return
+          // Its node is about to say that the place is lost. It never says so of a call that is over: then a client that
+          // comes back is told there.
+          if (isElsewhere && isLive(call)) throw new HolderGone()
+          const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
+          return andThen(sessions.openDetached(identity, call.startedAt), hold)
+        }),
+      )
+    })
+  }
+
+  /** A later step than the one that is told may have found that. */
+  function isFoundLost(key: string, side: Side, { sessionId, state }: Place): boolean {
+    const call = known.get(key)
+    const now = call && placeOf(call, side)
+    return state === 'vacant' || (now?.state === 'vacant' && now.sessionId === sessionId)
+  }
+
+  /** A node that does not answer now may have the session. */
+  function isFoundAt({ sessionId, node }: Place): MaybePromise<boolean> {
+    const found = sessions.findAt(sessionId, node)
+    if (!(found instanceof Promise)) return found
+    return found.catch((error) => {
+      throw error instanceof StoreError ? new HolderGone() : error
+    })
+  }
+
+  return {
+    hold(key, call, side, gate) {
+      const place = placeOf(call, side)
+      return place === null ? undefined : remember(key, call, side, place, gate)
+    },
+    move(key, call, { side, from, lost }, gate) {
+      const place = placeOf(call, side)
+      if (place === null) return undefined
+      const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost)
+      return andThen(passOn(), (isThere) =>
+        isThere ? undefined : andThen(remember(key, call, side, place, gate), () => passOn()),
+      )
+    },
+    append(call, side, push) {
+      const place = placeOf(call, side)
+      if (place === null) return 'dropped'
+      const isLost = isFoundLost(push.call, side, place)
+      const sent = sessions.append(place.sessionId, push, isLost)
+      if (sent === 'sent') return sent
+      return andThen(sent, (result) => {
+        // Whoever asked for a relay sends it again.
+        if (result !== 'gone' || (isRelay(push) && (!isLive(call) || isHeldElsewhere(place)))) return result
+        return andThen(remember(push.call, call, side, place, call.status === 'ringing'), () =>
+          sessions.append(place.sessionId, push),
+        )
+      })
+    },
+    handOverKept(key, call) {
+      const caller = placeOf(call, 'caller')
+      const callee = placeOf(call, 'callee')
+      if (caller === null || callee === null) return
+      const handOver = (from: Place, to: Place) =>
+        andThen(sessions.takeKept(from.sessionId, key), (pushes) => sessions.openGate(to.sessionId, key, pushes))
+      return allDone([handOver(callee, caller), handOver(caller, callee)])
+    },
+    release(key, call) {
+      const places = [placeOf(call, 'caller'), placeOf(call, 'callee')]
+      return places.map((place) => (place === null ? undefined : sessions.release(place.sessionId, key)))
+    },
+  }
+}
