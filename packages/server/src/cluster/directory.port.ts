@@ -79,6 +79,9 @@ export interface Directory {
    * told to be gone meanwhile, or where `isForced`; '' says nothing. Those in `dead` are said to be gone.
    */
   say(marker: string, word: string, isForced?: boolean, dead?: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** What this node has said there; null where the server does not know. */
+  /**
+   * What this node has said there; null where the server does not know, or where that was said before it took over or began
+   * again.
+   */
   said(marker: string): Promise<string | null>
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Master } from '../../src/cluster/directory.port.ts'
 import { newSessionId } from '../../src/ports/session-id.ts'
 import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
@@ -25,4 +26,17 @@ test('[PING1] a node that takes a session over takes over neither its socket nor
   expect(await directory.row(id)).toMatchObject({ owner: 'one', hasSocket: true, isUnsure: true })
   expect(await directory.claim(id, '1')).toMatchObject({ fence: 2 })
   expect(await directory.row(id)).toMatchObject({ owner: 'two', hasSocket: false, isUnsure: false })
+})
+
+test('[END3] what a node had said to a server counts no more once that server has begun again, or took over', async () => {
+  const directory = createRedisDirectory(store, 'one')
+  const [{ marker, origin }] = (await directory.masters()) as [Master]
+  expect(await directory.said(marker)).toBeNull()
+  await directory.say(marker, origin)
+  expect(await directory.said(marker)).toBe(origin)
+  // A replica that is promoted keeps what it has, and gets a name of its own.
+  await store.client.replicaof('127.0.0.1', 1)
+  await store.client.replicaof('NO', 'ONE')
+  expect(await directory.say(marker, '')).toEqual(new Map([['one', origin]]))
+  expect(await directory.said(marker)).toBeNull()
 })

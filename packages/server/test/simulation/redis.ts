@@ -253,8 +253,9 @@ export class RedisWorld extends Part {
     return new Map(words)
   }
 
+  /** As `said.lua`. */
   said(node: string): string | null {
-    return this.content.words.get(node) ?? null
+    return this.content.words.get(node) === this.origin ? this.origin : null
   }
 
   masters(): Master[] {

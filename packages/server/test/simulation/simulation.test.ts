@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { defaultWorld } from './options.ts'
-import { live } from './world.ts'
+import { live, type WorldOptions } from './world.ts'
 
 /** A short look at what a world of three nodes comes to; every seed is lived twice. */
 for (const seed of [1, 2, 3]) {
@@ -15,5 +15,19 @@ for (const seed of [1, 2, 3]) {
     const again = await live(options)
     expect(again.steps).toBe(steps)
     expect(JSON.stringify(again.recording)).toBe(JSON.stringify(recording))
+  }, 120_000)
+}
+
+/** Small worlds in which something was wrong once. */
+const mended: readonly (readonly [what: string, world: WorldOptions])[] = [
+  [
+    'a call rings at a session of which a replica that took over knows nothing',
+    { seed: 6, nodes: 3, users: 5, seconds: 4 },
+  ],
+]
+for (const [what, world] of mended) {
+  test(`${what}: seed ${world.seed}`, async () => {
+    const { recording, verdict } = await live(world)
+    expect([...verdict.violations, ...recording.header.stuck]).toEqual([])
   }, 120_000)
 }

@@ -122,8 +122,6 @@ export interface Store {
   readonly prefix: string
   /** Runs a script over keys of one slot. */
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
-  /** A field of a hash; null where there is none. */
-  field(key: string, field: string): Promise<string | null>
   /** How many of these keys there are; of one slot, on a cluster. */
   exists(keys: readonly string[]): Promise<number>
   /** The servers that take writes. */
@@ -160,6 +158,7 @@ const scriptNames = [
   'renew',
   'row',
   'rows',
+  'said',
   'save',
   'wakes',
   'written',
@@ -269,7 +268,6 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
         return send()
       })
     },
-    field: (key, field) => within(() => client.hget(key, field)),
     exists: (keys) => within(() => client.exists(...keys)),
     masters: () => within(() => Promise.all(markersOf(client, prefix).map(asMaster))),
     masterOf: (tag) => (client instanceof Cluster ? (client.slots[slotOf(tag)]?.[0] ?? '') : ''),

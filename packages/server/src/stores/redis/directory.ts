@@ -41,7 +41,10 @@ export function createRedisDirectory(store: Store, node: string): Directory {
         Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i] ?? '', all[2 * i + 1] ?? ''] as const),
       )
     },
-    said: (marker) => store.field(marker, node),
+    async said(marker) {
+      const [word = null] = (await store.run('said', [marker], [node])) as string[]
+      return word
+    },
   }
 }
 
