@@ -1,7 +1,7 @@
 import { isRelay } from '../recording.ts'
 import { type CallFacts, type Facts, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
-import type { Reading, SeenPush, Stretch } from './reading.ts'
+import type { Reading, SeenPush, SeenState } from './reading.ts'
 
 /** A call begins with its ring, and what the callee sends comes after the answer [ORD2]. */
 export function checkRings(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
@@ -20,7 +20,7 @@ function checkFirst(
       call,
       status,
       seen,
-      stretch: undefined,
+      isPush: false,
     })),
   )
   const replied = requests.flatMap(({ replies }) =>
@@ -28,7 +28,7 @@ function checkFirst(
       call: seen.frame.data?.call_uuid,
       status: seen.frame.data?.status,
       seen,
-      stretch: undefined,
+      isPush: false,
     })),
   )
   const pushed = stretches.flatMap((stretch) =>
@@ -36,18 +36,24 @@ function checkFirst(
       call: seen.frame.data?.call_uuid,
       status: seen.frame.data?.status,
       seen,
-      stretch,
+      isPush: true,
     })),
   )
   const known = new Set<string>()
   const answered = new Set<string>()
-  for (const { call, status, seen, stretch } of [...listed, ...replied, ...pushed].sort(byIndex)) {
+  for (const { call, status, seen, isPush } of [...listed, ...replied, ...pushed].sort(byIndex)) {
     const fact = facts.get(call ?? '')
     if (call === undefined || fact === undefined) continue
     const side = sideOf(fact, user)
     if (status === 'accepted' || status === 'connected') answered.add(call)
-    if (stretch !== undefined) {
-      const problem = problemOfPush(seen, side, known.has(call), answered.has(call), began(stretch, fact, startedAt))
+    if (isPush) {
+      const problem = problemOfPush(
+        seen,
+        side,
+        known.has(call),
+        answered.has(call),
+        wasThere(states, seen, fact, startedAt),
+      )
       if (problem !== undefined) report('order', `${seen.frame.event} ${problem}`, { user, call, at: seen.at })
     }
     known.add(call)
@@ -58,9 +64,10 @@ function byIndex(a: { seen: SeenPush }, b: { seen: SeenPush }): number {
   return a.seen.index - b.seen.index
 }
 
-/** Whether a part of a session was there before the call was. */
-function began({ from }: Stretch, { row }: CallFacts, startedAt: number): boolean {
-  return startedAt + from + clockSlackMs < row.started_at
+/** Whether somebody came before the call began, and stayed until this push. */
+function wasThere(states: readonly SeenState[], { index }: SeenPush, { row }: CallFacts, startedAt: number): boolean {
+  const came = states.findLast((state) => state.index < index)
+  return came !== undefined && startedAt + came.at + clockSlackMs < row.started_at
 }
 
 function problemOfPush(
@@ -68,12 +75,12 @@ function problemOfPush(
   side: 'caller' | 'callee' | undefined,
   isKnown: boolean,
   isAnswered: boolean,
-  wasThere: boolean,
+  wasIn: boolean,
 ): string | undefined {
   // A relay past the log finds its way alone.
   if (isRelay(frame) && frame.seq === undefined) return undefined
   if (side === 'caller') return isRelay(frame) && !isAnswered ? 'came before the answer' : undefined
   if (isKnown || frame.event === 'call.ringing') return undefined
-  // Whoever comes back may hear of the end alone [WS4].
-  return isRelay(frame) || wasThere ? 'came before the ring' : undefined
+  // Whoever comes back may hear of the end alone, also in a session that goes on: it rang at another socket of the device [WS4].
+  return isRelay(frame) || wasIn ? 'came before the ring' : undefined
 }
