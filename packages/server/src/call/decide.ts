@@ -55,8 +55,16 @@ export type CallCommand =
    * socket was closed after it was sent.
    */
   | { readonly type: 'relay'; readonly actor: Actor; readonly isGone?: boolean }
-  /** A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. */
-  | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
+  /**
+   * A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. `had`: it
+   * is not new, and had the place before, `settled` where it had spoken for the call.
+   */
+  | {
+      readonly type: 'arrive'
+      readonly actor: Actor
+      readonly resumes?: string
+      readonly had?: 'settled' | 'unsettled'
+    }
   /**
    * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
    * client closed it; `hungUp`: for good, and said so [END6]; `awaitedMs`: the service closed it and told the client to come
@@ -344,16 +352,20 @@ function acceptedAgain(call: LiveCall, place: Place, actor: Actor): readonly Not
 }
 
 function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {
-  const { actor, resumes } = command
+  const { actor, resumes, had } = command
   const place = placeOf(call, side)
   if (place === null) return unchanged(call)
   const isOwn = place.sessionId === actor.sessionId
+  // It passed on meanwhile: it comes back as long as nobody has spoken since.
+  const hasPassed = had !== undefined && !isOwn
   // One that comes back on another node has its place there, also where nobody saw it leave the first.
-  if (place.state === 'held' && (!isOwn || place.node === actor.node)) return unchanged(call)
+  const isTaken = hasPassed ? place.settled : place.state === 'held' && (!isOwn || place.node === actor.node)
+  if (isTaken) return unchanged(call)
   const isNamed = place.sessionId === resumes
   if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
   // Who was there before, or says so, is no chance comer: nobody else may have the place from it.
-  const next = withPlace(call, side, placeFor(actor, isNamed || (isOwn && place.settled)))
+  const settled = isNamed || (isOwn ? place.settled : had === 'settled')
+  const next = withPlace(call, side, placeFor(actor, settled))
   const notices = acceptedAgain(call, place, actor)
   return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices })
 }

@@ -15,7 +15,7 @@ import {
   start,
   uuidOf,
 } from './call.fixture.ts'
-import { type AnsweredCall, type Call, nextDeadline } from './call.ts'
+import { type AnsweredCall, type Call, nextDeadline, type Place } from './call.ts'
 import { type Actor, type CallCommand, decide } from './decide.ts'
 
 /** Who holds a place, who may take it, and what a loss and a restart make of it. */
@@ -137,6 +137,22 @@ test('[PLACE2] [RES2] a new session that names the one that left has its place f
   expect(arrive(actorOf(alice, 'a-4'), 'a-1').steps).toEqual([])
   const held: CallCommand = { type: 'arrive', actor: phone, resumes: 'a-1' }
   expect(ask(answeredCall(), held).steps).toEqual([])
+})
+
+test('[PLACE2] [RES1] a session that resumes has its place back from one that has only connected since', () => {
+  const stray = actorOf(alice, 'a-3', 'phone')
+  const resume = (callerPlace: Place, had: 'settled' | 'unsettled', actor = aliceOne) =>
+    ask(answeredCall({ callerPlace }), { type: 'arrive', actor, had })
+  for (const place of [heldBy(stray, false), leftBy(stray, start + 6_000, false)]) {
+    for (const had of ['settled', 'unsettled'] as const) {
+      const back = resume(place, had)
+      expect(back.ok && back.call.callerPlace).toEqual(heldBy(aliceOne, had === 'settled'))
+      expect(back.steps[0]?.event.moved).toMatchObject([{ side: 'caller', from: 'a-3' }])
+    }
+    expect(resume(place, 'settled', aliceTablet).steps).toEqual([])
+  }
+  for (const place of [heldBy(stray), leftBy(stray, start + 6_000)]) expect(resume(place, 'settled').steps).toEqual([])
+  expect(resume(heldBy(aliceOne, false), 'unsettled').steps).toEqual([])
 })
 
 test('[PLACE2] a place taken by connecting passes on until its holder has spoken', () => {

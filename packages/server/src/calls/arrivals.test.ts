@@ -9,6 +9,7 @@ import {
   answered,
   connectPeer,
   type DomainOptions,
+  done,
   eventsOf,
   invited,
   openDomains,
@@ -74,6 +75,28 @@ test('[RES1] a session that is back while its loss is looked into keeps its plac
   await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false, cause: 'lost' })
   expect(domain.sessions.heldHere(callee.id)).toBeDefined()
   expect(await domain.store.load(call)).toMatchObject({ version: call.version, calleePlace: { state: 'held' } })
+})
+
+test('[PLACE2] [RES1] a phone that resumes has its place back from a socket that it gave up, with what came there', async () => {
+  const { domain, caller, callee, call } = await setUp()
+  const seq = caller.socket.told.length
+  await domain.sessions.prove(caller.id, seq)
+  await domain.arrivals.leave(caller.actor, caller.socket, { closed: false, forGood: false, cause: 'lost' })
+  // It was long on its way, and nobody has found out that its client is gone.
+  const stray = again(caller)
+  await domain.arrivals.arrive(stray, createSocket(), undefined)
+  await domain.sessions.ready(stray.sessionId)
+  const data = { call_uuid: call.callUuid, candidate: 'candidate:1' }
+  await domain.relay.relay(callee.actor, 'webrtc.ice_candidate', data, undefined)
+  const socket = createSocket()
+  const back = { ...caller.actor, extended: true }
+  const { recovered, activeCalls } = await domain.arrivals.arrive(back, socket, resumeOf(caller, seq))
+  await domain.sessions.ready(caller.id)
+  expect(recovered).toBe(true)
+  expect(activeCalls).toMatchObject([{ call_uuid: call.callUuid, holds_place: true }])
+  expect(await domain.store.load(call)).toMatchObject({ callerPlace: { sessionId: caller.id, settled: true } })
+  done(await domain.calls.verb(callee.actor, 'end', call.callUuid, null))
+  expect(eventsOf({ socket })).toEqual(['webrtc.ice_candidate', 'call.ended'])
 })
 
 test('[EXT1] a call that a snapshot says rings does ring there: who is told of it hears of its end', async () => {

@@ -225,7 +225,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
-  function goOn(session: Arriving, { rings, ringing, ...open }: ResumedSession): MaybePromise<Arrival> {
+  function goOn(session: Arriving, { rings, ringing, places, ...open }: ResumedSession): MaybePromise<Arrival> {
     const { sessionId, deviceId } = session
     const arrival: Arrival = { sessionId, recovered: true, activeCalls: [], ...open }
     for (const call of rings) {
@@ -238,15 +238,22 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () => {
         // It may not have looked yet, and notices may have come while it was away. Nobody waits for a node that is silent.
         insist(session, () => sessions.collectFinals(identityOf(session))).catch(onError)
-        return live.length === 0 ? arrival : takeBack(session, live, arrival)
+        return live.length === 0 ? arrival : takeBack(session, live, places, arrival)
       })
     })
   }
 
-  async function takeBack(session: Arriving, live: readonly LiveCall[], arrival: Arrival): Promise<Arrival> {
+  /** Also what passed to another session of its device meanwhile, if that one has only connected [PLACE2 a]. */
+  async function takeBack(
+    session: Arriving,
+    live: readonly LiveCall[],
+    places: ResumedSession['places'],
+    arrival: Arrival,
+  ): Promise<Arrival> {
     for (const call of live) {
-      const place = ownPlace(session, call)
-      if (place?.sessionId === session.sessionId) await calls.run(call, { type: 'arrive', actor: session })
+      const had = places.get(callKey(call))
+      if (had !== undefined || ownPlace(session, call)?.sessionId === session.sessionId)
+        await calls.run(call, { type: 'arrive', actor: session, ...(had && { had }) })
     }
     return { ...arrival, activeCalls: await readActiveCalls(session) }
   }

@@ -86,6 +86,8 @@ export interface ResumedSession extends OpenSession {
   readonly rings: readonly string[]
   /** Calls that ring at the session. One of them may be over by now, without the session having been told. */
   readonly ringing: readonly string[]
+  /** By call the places that the session has, or had when they passed on: whether it had spoken for the call [PLACE2]. */
+  readonly places: ReadonlyMap<string, 'settled' | 'unsettled'>
 }
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */

@@ -1,11 +1,16 @@
 import type { Push } from '../ports/push.ts'
 import type { Kept, Parcel } from './parcel.ts'
 
+/** How a session has a place. */
+export type Holding = 'settled' | 'unsettled'
+
 /** What a session knows of one call. It is plain data: a copy of the session is its JSON. */
 export interface SessionCall {
   isRinging?: boolean | undefined
   /** The session has the place of its side; `unsettled`: it took that place only by connecting [PLACE2]. */
-  place?: 'settled' | 'unsettled' | undefined
+  place?: Holding | undefined
+  /** How it had the place when that passed on: it may come back for it [PLACE2]. */
+  had?: Holding | undefined
   /** The version of the call by which it got its place, or lost it. Older news of the place changes nothing. */
   placeVersion?: number | undefined
   /** The last version of the call that the client was told. */
@@ -56,6 +61,7 @@ function newCall(isOver?: boolean): SessionCall {
   return {
     isRinging: undefined,
     place: undefined,
+    had: undefined,
     placeVersion: undefined,
     version: undefined,
     peerVersion: undefined,
@@ -127,8 +133,19 @@ export function finish(session: Knowing, call: string): void {
   known.version = undefined
   known.peerVersion = undefined
   known.placeVersion = undefined
+  known.had = undefined
   known.accepted = undefined
   rest(session, call)
+}
+
+/** The calls in which the session has the place of its side, or had it when that passed on. */
+export function placesOf({ calls }: Knowing): ReadonlyMap<string, Holding> {
+  const places = new Map<string, Holding>()
+  for (const [id, { place, had }] of calls ?? []) {
+    const how = place ?? had
+    if (how !== undefined) places.set(id, how)
+  }
+  return places
 }
 
 /** The place passed on, or the call is over. */

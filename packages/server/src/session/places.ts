@@ -59,6 +59,8 @@ export function settle(session: Session, call: string): void {
 
 /** The session has the place no more, or its call is over. */
 export function release(session: Session, call: string): void {
+  const known = session.calls?.get(call)
+  if (known?.place !== undefined && known.isOver !== true) known.had = known.place
   settle(session, call)
   leaveCall(session, call)
 }

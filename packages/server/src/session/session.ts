@@ -2,6 +2,7 @@ import { participantKey } from '../call/call.ts'
 import { isLast } from '../ports/push.ts'
 import {
   type Departure,
+  type ResumedSession,
   type ResumeRequest,
   type SeenSession,
   type SessionIdentity,
@@ -9,7 +10,17 @@ import {
   sessionLogLimits,
   type Upstream,
 } from '../ports/sessions.ts'
-import { callsThat, hasParcel, isLive, isThere, isUnsettled, type SessionCall, someCall } from './calls.ts'
+import {
+  callsThat,
+  hasParcel,
+  isLive,
+  isRinging,
+  isThere,
+  isUnsettled,
+  placesOf,
+  type SessionCall,
+  someCall,
+} from './calls.ts'
 import { type LogEntry, SessionLog } from './log.ts'
 import type { Taken } from './taken.ts'
 
@@ -175,9 +186,16 @@ export function prove(session: Session, seq: number): void {
 }
 
 /** Calls whose ring its client was not proven to have received, and has where it has everything up to `seq`. */
-export function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
+function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
   const isUnproven = (entry: LogEntry) => entry.seq > provenSeq && entry.seq <= seq && entry.push.kind === 'ringing'
   return log?.find(isUnproven).map(({ push }) => push.call) ?? []
+}
+
+/** What whoever resumes it finds; its client has everything up to `seq`. */
+export function resumedAt(session: Session, seq: number): ResumedSession {
+  const { epoch, upstream } = session
+  const ringing = callsThat(session, isRinging)
+  return { epoch, upstream, rings: ringsUntil(session, seq), ringing, places: placesOf(session) }
 }
 
 /** It has had no socket at least since then, or may have had none. */

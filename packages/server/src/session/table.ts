@@ -24,7 +24,7 @@ import {
   newestVersion,
   openSocket,
   prove,
-  ringsUntil,
+  resumedAt,
   type Session,
   seenOf,
   sinkOf,
@@ -201,10 +201,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       session.socket = openSocket(sink, request.seq)
       detached.remove(session)
       live.add(session)
-      const rings = ringsUntil(session, request.seq)
+      const resumed = resumedAt(session, request.seq)
       prove(session, request.seq)
       for (const push of untoldMedia(session, request.seq)) append(session, untaken(push))
-      return { epoch: session.epoch, upstream: session.upstream, rings, ringing: callsThat(session, isRinging) }
+      return resumed
     },
     ready(sessionId, sink) {
       const session = sessions.get(sessionId)

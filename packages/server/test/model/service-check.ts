@@ -10,7 +10,7 @@ import {
   start,
 } from '../../src/call/call.fixture.ts'
 import { isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
-import type { Actor } from '../../src/call/decide.ts'
+import type { Actor, CallCommand } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './command-check.ts'
 import { type Outcome, parseOutcome, stopRows, timeRows } from './command-table.ts'
@@ -23,15 +23,22 @@ import { seatIn } from './world.ts'
 const now = start + 10_000
 const same = { kind: 'same' } as const
 
+/** What an arrival says of before: the session that it goes on for, or how it had the place itself. */
+type Claim = Pick<Extract<CallCommand, { type: 'arrive' }>, 'resumes' | 'had'>
+
 /**
  * Whether an arrival takes a vacant place, and what of it: by chance, as its device's [PLACE2 b], it has to speak before
  * the place is its own; the session itself comes back to what it had [RES1]; a session that names the one that left
- * finds what was its own [PLACE2 a, RES2], where it has the same device. Of held places only the holder has one to take:
- * its own, which it left behind on another node.
+ * finds what was its own [PLACE2 a, RES2], where it has the same device. Of held places the holder has one to take: its
+ * own, which it left behind on another node; and who had the place before has it again, if it passed on and nobody has spoken.
  */
-function takesHow(place: Place | null, actor: Actor, resumes: string | undefined): 'not' | 'settled' | 'loose' {
+function takesHow(place: Place | null, actor: Actor, { resumes, had }: Claim): 'not' | 'settled' | 'loose' {
   if (place === null) return 'not'
   const isOwn = actor.sessionId === place.sessionId
+  if (had !== undefined && !isOwn) {
+    if (place.settled || actor.deviceId !== place.deviceId) return 'not'
+    return had === 'settled' ? 'settled' : 'loose'
+  }
   if (place.state === 'held' && !(isOwn && actor.node !== place.node)) return 'not'
   if (isOwn) return place.settled ? 'settled' : 'loose'
   if (actor.deviceId !== place.deviceId) return 'not'
@@ -47,16 +54,18 @@ export function checkArrivals(machine: Machine): number {
       for (const side of ['caller', 'callee'] as const) {
         const place = seatIn(call, side)
         const [holder, ...others] = sessionsOf(side, device)
-        // The one that left, on its device and on another; and others, who name nobody, it, the peer's, or a stranger's.
-        const named = [undefined, 'a-1', 'b-1', 'x-1']
+        // The one that left, on its device and on another; and others, who name nobody, it, the peer's, or a stranger's, or had
+        // the place before.
+        const names = ['a-1', 'b-1', 'x-1'].map((resumes): Claim => ({ resumes }))
+        const before: Claim[] = [{}, { had: 'settled' }, { had: 'unsettled' }]
         for (const actor of fromEverywhere([holder!, ...others, { ...holder!, deviceId: 'tablet' }])) {
-          for (const resumes of actor.sessionId === holder?.sessionId ? [undefined] : named) {
-            const how = takesHow(place, actor, resumes)
+          for (const claim of actor.sessionId === holder?.sessionId ? before : [...before, ...names]) {
+            const how = takesHow(place, actor, claim)
             const seated = heldBy(actor, how === 'settled')
             const step = seatedStep(call, side, seated, 'place_taken', byActor(actor), now)
-            const command = { type: 'arrive', actor, ...(resumes !== undefined && { resumes }) } as const
+            const command = { type: 'arrive', actor, ...claim } as const
             const where = `on ${actor.deviceId} to ${actor.node}`
-            const title = `${name}: ${actor.sessionId} connects ${where}, naming ${resumes ?? 'nobody'}`
+            const title = `${name}: ${actor.sessionId} connects ${where}, ${JSON.stringify(claim)}`
             const decision = decide(call, command, now, durations)
             compare(title, decision, same, call, how === 'not' ? undefined : step)
             cases++
