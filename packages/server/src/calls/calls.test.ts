@@ -64,6 +64,55 @@ describe('a holder that goes while another session asks for its place', () => {
   })
 })
 
+describe('an invite that comes again on another socket of its phone, while the first one is still to be committed', () => {
+  const openDomain = openDomains()
+
+  async function setUpRepeat() {
+    let first: (() => Promise<unknown>) | undefined
+    const domain = await openDomain({
+      store: (real) => ({
+        async invite(...given) {
+          const before = first
+          first = undefined
+          await before?.()
+          return real.invite(...given)
+        },
+      }),
+    })
+    const lost = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const phone = await connectPeer(domain, lost.actor.participant)
+    const { userId, role } = (await connectPeer(domain, somebody())).actor.participant
+    const data = { callee_user_id: userId, callee_role: role, call_uuid: crypto.randomUUID() }
+    first = () => domain.calls.invite(lost.actor, data)
+    const repeat = () => domain.calls.invite(phone.actor, data)
+    const ref = { product: lost.actor.participant.product, callUuid: data.call_uuid }
+    return { domain, lost, phone, repeat, ref }
+  }
+
+  test('[INV3] [PLACE4] takes the call of a socket that is dead', async () => {
+    const { domain, lost, phone, repeat, ref } = await setUpRepeat()
+    lost.socket.probe = async () => false
+    expect(await repeat()).toMatchObject({ ok: true, value: { call_uuid: ref.callUuid, status: 'ringing' } })
+    expect(await domain.store.load(ref)).toMatchObject({ callerPlace: { state: 'held', sessionId: phone.id } })
+  })
+
+  test('[INV3] [PLACE4] says what became of a call that ended while its holder was asked', async () => {
+    const { domain, lost, repeat, ref } = await setUpRepeat()
+    lost.socket.probe = async () => {
+      await domain.calls.verb(lost.actor, 'cancel', ref.callUuid, null)
+      return false
+    }
+    expect(await repeat()).toMatchObject({ ok: true, value: { call_uuid: ref.callUuid, status: 'cancelled' } })
+  })
+
+  test('[INV3] [PLACE3] leaves the call to a socket that lives', async () => {
+    const { domain, lost, repeat, ref } = await setUpRepeat()
+    lost.socket.probe = async () => true
+    expect(await repeat()).toMatchObject({ ok: true, value: { call_uuid: ref.callUuid, status: 'ringing' } })
+    expect(await domain.store.load(ref)).toMatchObject({ version: 1, callerPlace: { sessionId: lost.id } })
+  })
+})
+
 describe('[PLACE2] what a client sent before its socket closed, and is done after that', () => {
   const openDomain = openDomains()
 

@@ -1,7 +1,7 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { CallInvite, CallInvited } from '@ringwire/protocol/events/call'
 import { inviteLimits } from '@ringwire/protocol/events/call'
-import { type LiveCall, type OverCall, type Participant, sideOf } from '../call/call.ts'
+import { isLive, type LiveCall, type OverCall, type Participant, sideOf } from '../call/call.ts'
 import type { Refusal } from '../call/decide.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, type InviteRate } from '../call/invite.ts'
 import type { Delivery } from '../delivery/delivery.ts'
@@ -141,7 +141,11 @@ export function createInvite(options: InvitesOptions): Invite {
         return tryInvite(session, data, waiter)
       return { ok: false, error: errorOf(decision) }
     }
-    const invited = invitedData(decision.call, rung.length > 0)
+    // The same invite came on another socket, and was committed just now: that socket may be dead [PLACE4].
+    const { call } = decision
+    if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter)))
+      return tryInvite(session, data, waiter)
+    const invited = invitedData(call, rung.length > 0)
     const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
     return { ok: true, value, handedOn: handedOn.then(() => {}) }
   }
