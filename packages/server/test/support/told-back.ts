@@ -21,5 +21,9 @@ export function expectAwayOnlyIfLate(to: ExtendedClient, call: string, jitterMs:
   for (const { event, data } of told)
     if (event === 'call.peer_away')
       expect(Date.parse(data.since) + jitterMs + lateBackMs).toBeLessThanOrEqual(backAt + clockMs)
-  expect(told.map(({ event }) => event)).toEqual(told.flatMap((_, i) => (i % 2 ? 'call.peer_back' : 'call.peer_away')))
+  const events = told.map(({ event }) => event)
+  // Who is away again before everybody was told that it is back is told of as away twice [ORD3].
+  const changes = events.filter((event, i) => event !== events[i - 1])
+  expect(changes).toEqual(changes.map((_, i) => (i % 2 ? 'call.peer_back' : 'call.peer_away')))
+  expect(events.at(-1) ?? 'call.peer_back').toBe('call.peer_back')
 }
