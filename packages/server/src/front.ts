@@ -128,7 +128,7 @@ export function createFront(parts: FrontDeps) {
       redis: journal.watched('redis', backend.tryRedis),
     },
     state,
-    hasRoom: () => descriptors.room() === 'free',
+    hasRoom: descriptors.admits,
   })
   const seenCalls = createSeenCalls({ ...stores, flush: recorder.flushAll })
   const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })

@@ -45,6 +45,18 @@ test('[MET2] between reads newcomers count, and bring the next read closer', () 
   expect([descriptors.open(), process.reads]).toEqual([9_500, 2])
 })
 
+test('[MET2] newcomers get in exactly as long as the service says that they do', () => {
+  let open = 0
+  const descriptors = createDescriptors({ limit: 100, count: () => open })
+  for (open = 60; open < 100; open++) {
+    const isAdmitted = descriptors.admits()
+    // Its socket is open when it is asked for.
+    open++
+    expect([open, descriptors.roomForNewcomer() === 'free']).toEqual([open, isAdmitted])
+    open--
+  }
+})
+
 test('[MET2] where not even the read gets a descriptor, none is left', () => {
   const count = createSampledCount({
     limit: 100,

@@ -16,7 +16,9 @@ export interface Descriptors {
   /** How many are open. */
   open(): number
   room(): Room
-  /** The same, for a newcomer who gets in where it is `free`. */
+  /** Whether one more newcomer would get in: its own socket takes a descriptor, too. */
+  admits(): boolean
+  /** The same as `room`, for a newcomer who gets in where it is `free`. */
   roomForNewcomer(): Room
   /** Whether a newcomer was refused since the last call. */
   hasRefused(): boolean
@@ -40,9 +42,9 @@ export const fewDescriptors = 4_096
 export const reserveOf = (limit: number) => Math.min(mostReserve, Math.max(leastReserve, Math.round(limit / 8)))
 
 export function createDescriptors({ limit, count, onNewcomer }: DescriptorsOptions): Descriptors {
-  function room(): Room {
+  function room(more = 0): Room {
     if (limit === undefined) return 'free'
-    const left = limit - count()
+    const left = limit - count() - more
     const reserve = reserveOf(limit)
     if (left >= reserve) return 'free'
     if (left >= reserve / 2) return 'low'
@@ -52,7 +54,8 @@ export function createDescriptors({ limit, count, onNewcomer }: DescriptorsOptio
   return {
     limit,
     open: count,
-    room,
+    room: () => room(),
+    admits: () => room(1) === 'free',
     roomForNewcomer() {
       onNewcomer?.()
       const left = room()
