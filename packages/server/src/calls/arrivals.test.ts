@@ -77,6 +77,19 @@ test('[RES1] a session that is back while its loss is looked into keeps its plac
   expect(await domain.store.load(call)).toMatchObject({ version: call.version, calleePlace: { state: 'held' } })
 })
 
+test('[PEER1] a session that is back before anybody saw it leave its node was never away', async () => {
+  const { domain, caller, callee, call } = await setUp()
+  const onGone = { ...caller.actor, node: 'gone' }
+  await domain.calls.run(call, { type: 'arrive', actor: onGone })
+  const told = callee.socket.told.length
+  await domain.calls.run(call, { type: 'lose', sessionId: caller.id, node: 'gone' })
+  expect(await domain.store.load(call)).toMatchObject({ callerPlace: { state: 'held', sessionId: caller.id } })
+  expect(callee.socket.told.slice(told)).toEqual([])
+  await domain.arrivals.leave(onGone, caller.socket, { closed: false, forGood: false, cause: 'lost' })
+  await domain.calls.run(call, { type: 'lose', sessionId: caller.id, node: 'gone' })
+  expect(await domain.store.load(call)).toMatchObject({ callerPlace: { state: 'vacant', sessionId: caller.id } })
+})
+
 test('[PLACE2] [RES1] a phone that resumes has its place back from a socket that it gave up, with what came there', async () => {
   const { domain, caller, callee, call } = await setUp()
   const seq = caller.socket.told.length

@@ -60,7 +60,7 @@ export function createTransitions(options: TransitionsOptions): Transitions {
       commit(
         store.transition(ref, (call) =>
           // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
-          call !== undefined && wasGone && !isGone(command)
+          call !== undefined && ((wasGone && !isGone(command)) || isBack(command))
             ? { ok: true as const, call, steps: [] }
             : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
         ),
@@ -100,6 +100,14 @@ export function createTransitions(options: TransitionsOptions): Transitions {
   /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */
   function isGone(command: CallCommand): boolean {
     return command.type === 'lose' && command.node === nodes.self && sessions.heldHere(command.sessionId) === undefined
+  }
+
+  /**
+   * The session's client came back here before anybody saw it leave its node, which is gone. Its arrival takes the place, so
+   * nobody hears that it was away [PEER1].
+   */
+  function isBack(command: CallCommand): boolean {
+    return command.type === 'lose' && command.node !== nodes.self && sessions.heldHere(command.sessionId) !== undefined
   }
 
   async function commit<T>(work: MaybePromise<T>): Promise<T> {
