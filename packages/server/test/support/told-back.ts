@@ -25,5 +25,4 @@ export function expectAwayOnlyIfLate(to: ExtendedClient, call: string, jitterMs:
   // Who is away again before everybody was told that it is back is told of as away twice [ORD3].
   const changes = events.filter((event, i) => event !== events[i - 1])
   expect(changes).toEqual(changes.map((_, i) => (i % 2 ? 'call.peer_back' : 'call.peer_away')))
-  expect(events.at(-1) ?? 'call.peer_back').toBe('call.peer_back')
 }
