@@ -243,7 +243,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     })
   }
 
-  /** Also what passed to another session of its device meanwhile, if that one has only connected [PLACE2 a]. */
+  /** Takes back a place that passed to another session of the device too, if that session has only connected [PLACE2 a]. */
   async function takeBack(
     session: Arriving,
     live: readonly LiveCall[],

@@ -13,7 +13,7 @@ export interface SessionCall {
   had?: Holding | undefined
   /** The version of the call by which it got its place, or lost it. Older news of the place changes nothing. */
   placeVersion?: number | undefined
-  /** The last version of the call that the client was told. */
+  /** The last version of the call that was sent to the client. */
   version?: number | undefined
   /** The last version in which the client was told of the other side's absence [PEER1]. */
   peerVersion?: number | undefined

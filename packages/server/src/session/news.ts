@@ -7,7 +7,7 @@ export function isNews(session: Session, push: Push): boolean {
   const isForExtended = push.kind === 'notice' || push.kind === 'peer' || push.kind === 'media'
   if (isForExtended && !session.identity.extended) return false
   if (isRelay(push)) return true
-  // This news is late, or is told once more, and the session has taken the place since. What waited in the place came with it [ORD3].
+  // The session took the place after this version, and the messages that waited in the place came with it [ORD3].
   if (isForExtended && isOlderThanItsPlace(session, push)) return false
   if (push.kind === 'peer') return isPeerNews(session, push)
   if (knowsOf(session, push)) return false

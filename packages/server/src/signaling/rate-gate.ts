@@ -98,7 +98,7 @@ function textOf(message: string | Uint8Array): string {
   return typeof message === 'string' ? message : new TextDecoder().decode(message)
 }
 
-/** What the sender of a message over the rate is told. */
+/** The error that answers a message over the rate. */
 export function rateLimited(retryAfterMs: number): ErrorBody {
   return errorBody('RATE_LIMITED', { retry_after_ms: retryAfterMs, limit: 'messages' })
 }

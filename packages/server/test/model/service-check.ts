@@ -23,14 +23,14 @@ import { seatIn } from './world.ts'
 const now = start + 10_000
 const same = { kind: 'same' } as const
 
-/** What an arrival says of before: the session that it goes on for, or how it had the place itself. */
+/** An arrival names the session that it replaces, or says how it had the place itself. */
 type Claim = Pick<Extract<CallCommand, { type: 'arrive' }>, 'resumes' | 'had'>
 
 /**
- * Whether an arrival takes a vacant place, and what of it: by chance, as its device's [PLACE2 b], it has to speak before
- * the place is its own; the session itself comes back to what it had [RES1]; a session that names the one that left
- * finds what was its own [PLACE2 a, RES2], where it has the same device. Of held places the holder has one to take: its
- * own, which it left behind on another node; and who had the place before has it again, if it passed on and nobody has spoken.
+ * Whether an arrival takes a place, and whether the place is settled then. A session that only has the device of a vacant place
+ * takes it unsettled [PLACE2 b]. A session that resumes gets its own place back as it was [RES1]. A session that names the
+ * previous one gets that session's place, if the device is the same [PLACE2 a, RES2]. Of held places an arrival takes only two
+ * kinds: its own on another node, and one that passed on from it and whose holder has not spoken.
  */
 function takesHow(place: Place | null, actor: Actor, { resumes, had }: Claim): 'not' | 'settled' | 'loose' {
   if (place === null) return 'not'

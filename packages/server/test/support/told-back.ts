@@ -22,7 +22,7 @@ export function expectAwayOnlyIfLate(to: ExtendedClient, call: string, jitterMs:
     if (event === 'call.peer_away')
       expect(Date.parse(data.since) + jitterMs + lateBackMs).toBeLessThanOrEqual(backAt + clockMs)
   const events = told.map(({ event }) => event)
-  // Who is away again before everybody was told that it is back is told of as away twice [ORD3].
+  // If a client leaves again before its peer hears of its return, the peer hears twice that it is away [ORD3].
   const changes = events.filter((event, i) => event !== events[i - 1])
   expect(changes).toEqual(changes.map((_, i) => (i % 2 ? 'call.peer_back' : 'call.peer_away')))
 }

@@ -4,7 +4,7 @@ import { factsOf } from './facts.ts'
 import { read } from './reading.ts'
 import { checkRings } from './rings.ts'
 
-/** What is wrong where somebody hears alone that a call was cancelled, which rang from 20 to 21 s. */
+/** The problems that the checker finds if a client hears of a cancelled call, but not of its ring from 20 to 21 s. */
 function problems(...meanwhile: Entry[]): string[] {
   const times = { started_at: 20_000, ring_expires_at: 65_000, accepted_at: null, connected_at: null, ended_at: 21_000 }
   const call = { call_uuid: 'c', caller: 'user-1', callee: 'user-2', version: 2, ...times }

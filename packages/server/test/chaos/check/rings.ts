@@ -81,6 +81,6 @@ function problemOfPush(
   if (isRelay(frame) && frame.seq === undefined) return undefined
   if (side === 'caller') return isRelay(frame) && !isAnswered ? 'came before the answer' : undefined
   if (isKnown || frame.event === 'call.ringing') return undefined
-  // Whoever comes back may hear of the end alone, also in a session that goes on: it rang at another socket of the device [WS4].
+  // A client that comes back may hear only of the end, also if it resumes: the call rang at another socket of its device [WS4].
   return isRelay(frame) || wasIn ? 'came before the ring' : undefined
 }
