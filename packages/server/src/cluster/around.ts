@@ -22,6 +22,8 @@ export interface AroundOptions {
   readonly living: Living
   readonly append: Sessions['append']
   readonly settle: Saves['settle']
+  /** Another node has a session that this one takes for its own; `hasSocket`: with a socket of its own. */
+  readonly onRefused: (session: Session, hasSocket: boolean) => void
   readonly timers: Timers
 }
 
@@ -45,14 +47,25 @@ export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'append
 const mostTries = 8
 
 export function createAround(options: AroundOptions): Around {
-  const { node, table, directory, owner, inbox, living, append, settle, timers } = options
+  const { node, table, directory, owner, inbox, living, append, settle, onRefused, timers } = options
   const { isHere, isFree } = owner
+  /** Where how a call ended came to wait, for a session that has yet to look [WS4]. */
+  const yetToLook = new WeakMap<Session, Set<string>>()
 
   async function rowsOf(participant: Participant): Promise<readonly Row[]> {
     const rows = await directory.rowsOf(participantHash(participant))
-    // The nodes that were remembered as their owners may be gone since.
-    for (const row of rows) if (!isFree(row)) owner.noteRoute(row.sessionId, row.owner)
+    for (const row of rows) {
+      letGoIfTaken(row)
+      // The nodes that were remembered as their owners may be gone since.
+      if (!isFree(row)) owner.noteRoute(row.sessionId, row.owner)
+    }
     return rows
+  }
+
+  /** While this node stood still another one took the session: what came to it since is there. */
+  function letGoIfTaken({ sessionId, owner: other, fence, hasSocket }: Row): void {
+    const session = table.get(sessionId)
+    if (session !== undefined && other !== node && Number(fence) > session.saving.fence) onRefused(session, hasSocket)
   }
 
   /** Those that are not this node's; what it owns itself it knows better than the directory. */
@@ -151,9 +164,15 @@ export function createAround(options: AroundOptions): Around {
     liveOf,
     passOn,
     async inherit(from, to, call) {
-      // The other session looks itself, or was told already.
-      if (table.get(to)?.hasLooked === false || table.knowsEnd(to, call)) return
-      if (await owner.acquire(from)) table.inherit(from, to, call)
+      const heir = table.get(to)
+      if (heir === undefined || table.knowsEnd(to, call)) return
+      if (heir.hasLooked) {
+        if (await owner.acquire(from)) table.inherit(from, to, call)
+        return
+      }
+      // It may have read before this came to wait.
+      const sources = yetToLook.get(heir) ?? new Set()
+      yetToLook.set(heir, sources.add(from))
     },
     async appendLive(participant, push, at, began) {
       const tell = async () => {
@@ -188,14 +207,22 @@ export function createAround(options: AroundOptions): Around {
         if (at !== undefined && at !== node) await inbox.ask(at, ['collect', identity])
         if (at !== node) return
       }
-      if (table.get(identity.sessionId) === undefined) return
+      const session = table.get(identity.sessionId)
+      if (session === undefined) return
       const rows = await rowsOf(identity.participant)
-      const due = rows.filter((row) => {
-        return isHere(row.sessionId) || (row.hasLast && isOfDevice(row, identity) && (!row.hasSocket || isFree(row)))
-      })
-      await Promise.all(due.map(({ sessionId }) => owner.acquire(sessionId)))
+      const due = rows
+        .filter((row) => {
+          return isHere(row.sessionId) || (row.hasLast && isOfDevice(row, identity) && (!row.hasSocket || isFree(row)))
+        })
+        .map(({ sessionId }) => sessionId)
+      const acquired = new Set<string>()
+      const missing = () => [...due, ...(yetToLook.get(session) ?? [])].filter((id) => !acquired.has(id))
+      for (let ids = missing(); ids.length > 0; ids = missing()) {
+        for (const id of ids) acquired.add(id)
+        await Promise.all(ids.map((id) => owner.acquire(id)))
+      }
       const own = table.ofParticipant(participantKey(identity.participant)).map((each) => each.identity.sessionId)
-      table.collectFrom(identity, [...new Set([...due.map(({ sessionId }) => sessionId), ...own])])
+      table.collectFrom(identity, [...new Set([...acquired, ...own])])
     },
   }
 }

@@ -165,6 +165,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     ...{ node, table, directory, owner, inbox, living, timers },
     append: (...how) => sessions.append(...how),
     settle: saves.settle,
+    onRefused: refused,
   })
   const requests = createRequests({
     ...{ node, table, owner, around },

@@ -110,3 +110,54 @@ test('[PLACE2] what waits for a silent node looks for another owner when there i
   }
   expect(orders.at(-1)).toEqual(['hold: unknown', 'relay: elsewhere', 'question'])
 }, 240_000)
+
+/** A phone in a call lost its socket. */
+async function lostPhone({ sessions }: SessionNode) {
+  const seen = await openReady(sessions, { deviceId: 'phone', extended: false })
+  await sessions.hold(seen.id, key, true)
+  await sessions.detach(seen.id, seen.socket, false, 0)
+  const again = { participant: seen.identity.participant, deviceId: 'phone', extended: false }
+  return { seen, again }
+}
+
+test('[WS4] who comes back to a node that stood still hears what came to a session that another node took', async () => {
+  const url = await server.database()
+  const [one, two] = [await nodes.start(url), await nodes.start(url, () => true)]
+  const kept = await openReady(one.sessions)
+  const { seen, again } = await lostPhone(one)
+  await one.settled()
+  const { promise: goesOn, resolve } = Promise.withResolvers<void>()
+  const { promise: looks, resolve: letLook } = Promise.withResolvers<void>()
+  goOn = () => [resolve, letLook].forEach((each) => void each())
+  one.onScript = (name, _args, send) => (name === 'renew' ? looks : goesOn).then(send)
+  await until('it is dead', async () => (await two.sessions.liveOf(kept.identity.participant)).length === 0, 12_000)
+  expect(await two.sessions.append(seen.id, pushes.final(key, 3, 7))).toBe('kept')
+  // It goes on, and has yet to look at what it owned.
+  one.onScript = (name, _args, send) => (name === 'renew' ? looks.then(send) : send())
+  resolve()
+  const back = await openReady(one.sessions, again)
+  await one.sessions.collectFinals(back.identity)
+  expect(numbersOf(back.socket)).toEqual([7])
+}, 60_000)
+
+test('[WS4] what came to a session of before while another one looked, and had read that nothing waits, is told', async () => {
+  const url = await server.database()
+  const [one, two] = [await nodes.start(url), await nodes.start(url)]
+  const { seen, again } = await lostPhone(one)
+  const back = await openReady(two.sessions, again)
+  const { promise: hasRead, resolve: onRead } = Promise.withResolvers<void>()
+  const { promise: isThere, resolve: goOnLooking } = Promise.withResolvers<void>()
+  goOn = goOnLooking
+  two.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== 'rows') return reply
+    onRead()
+    return isThere.then(() => reply)
+  }
+  const looked = two.sessions.collectFinals(back.identity)
+  await hasRead
+  expect(await one.sessions.append(seen.id, pushes.final(key, 3, 7))).toBe('kept')
+  goOnLooking()
+  await looked
+  expect(numbersOf(back.socket)).toEqual([7])
+}, 60_000)
