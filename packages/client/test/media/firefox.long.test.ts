@@ -113,7 +113,7 @@ for (const pairing of pairings) {
       }, 240_000)
 
       test(`the ${side} restarts ICE: both get new credentials on the same connection, and media goes on or comes back`, async () => {
-        const { customer, agent, both, connect, expectMedia, close } = await openPair(pairing)
+        const { customer, agent, both, connect, expectMediaAtLast, close } = await openPair(pairing)
         await connect('video')
         const { page } = side === 'caller' ? customer : agent
         for (const { page } of both) {
@@ -126,20 +126,20 @@ for (const pairing of pairings) {
         for (const { page } of both) await page.evaluate(() => window.phone.restarted())
         for (const { page } of both) expect(await page.evaluate(() => window.phone.isSameConnection())).toBe(true)
         // Now and then the two hold different pairs for the right one: then a new connection brings media back.
-        await expectMedia(3, ['audio', 'video'])
+        await expectMediaAtLast(3, ['audio', 'video'])
         await close(/ICE failed/)
       }, 240_000)
     }
 
     test('the path is gone: ICE is restarted, and media comes back', async () => {
-      const { both, connect, expectMedia, close } = await openPair(pairing, 'relay=1')
+      const { both, connect, expectMedia, expectMediaAtLast, close } = await openPair(pairing, 'relay=1')
       await connect('audio')
       await expectMedia(2, ['audio'])
       for (const { page } of both) await page.evaluate(() => window.phone.noteRestart())
       await turn.restart()
       for (const { page } of both) await page.evaluate(() => window.phone.restarted())
       for (const { page } of both) await page.evaluate(() => window.phone.flowing())
-      await expectMedia(3, ['audio'])
+      await expectMediaAtLast(3, ['audio'])
       // It was gone, and Firefox says so where that takes long.
       await close(/ICE failed/)
     }, 240_000)

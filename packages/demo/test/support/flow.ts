@@ -69,14 +69,20 @@ export async function measureFlow(
  */
 export function expectFlow(flow: readonly FlowWindow[], kinds: readonly ('audio' | 'video')[]): void {
   if (kinds.includes('audio')) {
-    const mostSilent = Math.ceil(soon(windowMs) / windowMs) - 1
-    expect(flow.filter(({ audio }) => audio === 0).length, JSON.stringify(flow)).toBeWithin(
-      0,
-      Math.min(mostSilent, flow.length - 1) + 1,
-    )
+    expect(silentOf(flow).length, JSON.stringify(flow)).toBeWithin(0, mostSilent(flow) + 1)
   }
-  if (kinds.includes('video')) expect(flow.reduce((sum, { video }) => sum + video, 0)).toBeGreaterThan(0)
+  if (kinds.includes('video')) expect(pictures(flow)).toBeGreaterThan(0)
 }
+
+/** Whether it is as `expectFlow` expects it. */
+export function isFlowing(flow: readonly FlowWindow[], kinds: readonly ('audio' | 'video')[]): boolean {
+  const isHeard = !kinds.includes('audio') || silentOf(flow).length <= mostSilent(flow)
+  return isHeard && (!kinds.includes('video') || pictures(flow) > 0)
+}
+
+const silentOf = (flow: readonly FlowWindow[]) => flow.filter(({ audio }) => audio === 0)
+const mostSilent = ({ length }: readonly FlowWindow[]) => Math.min(Math.ceil(soon(windowMs) / windowMs), length) - 1
+const pictures = (flow: readonly FlowWindow[]) => flow.reduce((sum, { video }) => sum + video, 0)
 
 /** Which kinds of candidates carry the call. */
 export function selectedPair(page: Page): Promise<{ local: string; remote: string }> {

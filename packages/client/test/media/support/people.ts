@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { expectFlow } from '../../../../demo/test/support/flow.ts'
+import { expectFlow, isFlowing } from '../../../../demo/test/support/flow.ts'
 
 /** A page of any browser, as the tests drive it. */
 export interface DrivenPage {
@@ -79,6 +80,16 @@ export function pairOf<AnyPage extends DrivenPage, AnyPhone extends PhoneOf<AnyP
   agent: AnyPhone,
 ) {
   const both = [customer, agent]
+
+  function measure(windows: number, kinds: readonly ('audio' | 'video')[]) {
+    const inPage = async ([count, kinds]: [number, readonly ('audio' | 'video')[]]) => {
+      await window.phone.until(() => kinds.every((kind) => window.phone.media?.state.receiving[kind]))
+      await window.phone.arriving(kinds)
+      return window.phone.measureFlow(count)
+    }
+    return Promise.all(both.map(({ page }) => page.evaluate(inPage, [windows, kinds] as [number, typeof kinds])))
+  }
+
   return {
     ...{ customer, agent, both },
     /** The customer calls; the agent's page answers by itself. */
@@ -95,13 +106,13 @@ export function pairOf<AnyPage extends DrivenPage, AnyPhone extends PhoneOf<AnyP
      * flows by what comes first, the other side may still be opening its devices, and a new path takes a moment.
      */
     async expectMedia(windows: number, kinds: readonly ('audio' | 'video')[]): Promise<void> {
-      const measure = async ([count, kinds]: [number, readonly ('audio' | 'video')[]]) => {
-        await window.phone.until(() => kinds.every((kind) => window.phone.media?.state.receiving[kind]))
-        await window.phone.arriving(kinds)
-        return window.phone.measureFlow(count)
-      }
-      const flows = both.map(({ page }) => page.evaluate(measure, [windows, kinds] as [number, typeof kinds]))
-      for (const flow of await Promise.all(flows)) expectFlow(flow, kinds)
+      for (const flow of await measure(windows, kinds)) expectFlow(flow, kinds)
+    },
+    /** The same from some moment on: what the old path still carried says nothing of the new one. */
+    async expectMediaAtLast(windows: number, kinds: readonly ('audio' | 'video')[]): Promise<void> {
+      await until('media flows at both', async () =>
+        (await measure(windows, kinds)).every((it) => isFlowing(it, kinds)),
+      )
     },
     /** `expected`: what a browser may complain of. */
     async close(expected?: RegExp): Promise<void> {
