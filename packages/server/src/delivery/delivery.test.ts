@@ -229,6 +229,50 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   expect(order.indexOf('hold after')).toBeGreaterThan(0)
 })
 
+test('[REL2] whoever has a place by an answer has its gate before what was kept comes, and before a later step', async () => {
+  const order: string[] = []
+  const { call } = accepted(ringing())
+  if (call.status !== 'accepted') throw new Error('unreachable')
+  const { sessionId } = call.calleePlace
+  const later: Call = { ...call, version: 3, calleePlace: { ...call.calleePlace, settled: false } }
+  const committed: Step[] = [
+    { call, event: { type: 'accepted', at: 1, by: null, notices: [] } },
+    { call: later, event: { type: 'place_taken', at: 2, by: null, notices: [] } },
+  ]
+  const { promise: isFound, resolve: find } = Promise.withResolvers<void>()
+  const sessions = {
+    confirm() {},
+    // Its owner is found later than whoever is asked next.
+    hold(id: string, _key: string, _settled: boolean, gate: boolean, version: number) {
+      const hold = () => {
+        if (id === sessionId) order.push(`hold ${version}${gate ? ' with its gate' : ''}`)
+        return true
+      }
+      return id === sessionId && version === 2 ? isFound.then(hold) : hold()
+    },
+    takeKept: () => [],
+    openGate: (id: string) => void (id === sessionId && order.push('open')),
+  } as unknown as Sessions
+  const delivery = createDelivery({
+    sessions,
+    now: () => time,
+    stepsAfter: () => committed,
+    isHeldElsewhere: () => false,
+    leftOf: () => left,
+    onToldLeft: () => {},
+    nodes: { tell() {}, told() {} },
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  leave(2, 3)
+  const caughtUp = delivery.catchUp(later)
+  setImmediate(find)
+  expect(await caughtUp).toBe('done')
+  expect(order).toEqual(['hold 2 with its gate', 'open', 'hold 3'])
+})
+
 test('[REL2] an answer that could not be handed on whole is left: its gates are opened by whoever does it', async () => {
   const first = accepted(ringing()).call
   if (first.status !== 'accepted') throw new Error('unreachable')

@@ -69,14 +69,16 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
     // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
     const holds = ends ? [] : held.map((side) => places.hold(key, call, side, gate || call.status === 'ringing'))
-    if (later !== undefined) later.push(...holds)
+    // Whoever has a place by an answer has its gate before a later step says whose the place is, and before what was kept comes.
+    const isAwaited = later === undefined || isAnswer(step)
+    if (!isAwaited) later.push(...holds)
     // One may fail before it is waited for.
     for (const each of holds) unawaited(each, () => {})
     const noticed = event.notices.map((notice) => notices.deliver(key, call, notice))
     // After the notices of the same version: a session counts them apart.
     const peers = (event.peers ?? []).map((news) => notices.tellPeer(key, call, news))
     const isLast = ends || isAnswer(step)
-    const atOnce = [...(later === undefined ? holds : []), ...noticed, ...peers]
+    const atOnce = [...(isAwaited ? holds : []), ...noticed, ...peers]
     const all = andThen(allDone(atOnce), () => (isLast ? sessions.confirm(key) : undefined))
     return andThen(all, () => {
       const kept = isAnswer(step) ? [places.handOverKept(key, call)] : []
