@@ -90,6 +90,26 @@ test('[PEER1] a session that is back before anybody saw it leave its node was ne
   expect(await domain.store.load(call)).toMatchObject({ callerPlace: { state: 'vacant', sessionId: caller.id } })
 })
 
+test('[PEER1] nor was one that has a socket at another node by then, whoever reports the loss', async () => {
+  let isBack = true
+  const { domain, caller, callee, call } = await setUp({
+    sessions: (real) => ({ awaitedMs: (id, node) => (isBack ? 'back' : real.awaitedMs(id, node)) }),
+  })
+  await domain.calls.run(call, { type: 'arrive', actor: { ...caller.actor, node: 'gone' } })
+  await domain.sessions.detach(caller.id, caller.socket, false, Date.now())
+  const told = callee.socket.told.length
+  const lose = () => domain.calls.run(call, { type: 'lose', sessionId: caller.id, node: 'gone' })
+  await lose()
+  expect(await domain.store.load(call)).toMatchObject({ callerPlace: { state: 'held', node: 'gone' } })
+  expect(callee.socket.told.slice(told)).toEqual([])
+  // A new session of its device leaves it the place, and asks once.
+  await domain.arrivals.arrive(again(caller), createSocket(), undefined)
+  expect(await domain.store.load(call)).toMatchObject({ callerPlace: { state: 'held', sessionId: caller.id } })
+  isBack = false
+  await lose()
+  expect(await domain.store.load(call)).toMatchObject({ callerPlace: { state: 'vacant' } })
+})
+
 test('[PLACE2] [RES1] a phone that resumes has its place back from a socket that it gave up, with what came there', async () => {
   const { domain, caller, callee, call } = await setUp()
   const seq = caller.socket.told.length

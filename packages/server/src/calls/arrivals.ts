@@ -357,7 +357,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
           ? { type: 'lose', sessionId: holder, node }
           : { type: 'arrive', actor: session, ...(isNamed && { resumes }) },
       )
-      if (!decision.ok) return
+      // Its holder is back at another node.
+      if (!decision.ok || decision.call.version === call.version) return
       call = decision.call
       // How it ended may just be on its way to the session of before.
       if (!isLive(call)) await delivery.catchUp(call)

@@ -55,12 +55,13 @@ export function createTransitions(options: TransitionsOptions): Transitions {
 
   async function decided(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
-    const known = command.type === 'lose' ? { ...command, ...(await closeOf(command)) } : command
+    const loss = command.type === 'lose' ? await lossOf(command) : undefined
+    const known = loss === undefined || loss === 'back' ? command : loss
     return withQuality((seen) =>
       commit(
         store.transition(ref, (call) =>
           // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
-          call !== undefined && ((wasGone && !isGone(command)) || isBack(command))
+          call !== undefined && ((wasGone && !isGone(command)) || loss === 'back' || isBack(command))
             ? { ok: true as const, call, steps: [] }
             : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
         ),
@@ -80,19 +81,17 @@ export function createTransitions(options: TransitionsOptions): Transitions {
 
   /**
    * However a loss was found, the sessions' store knows how the socket went. While it is away, no client closed [END5], and
-   * none was told to come back [PEER1].
+   * none was told to come back [PEER1]. `back`: its client has a socket at another node, which is about to take the place.
    */
-  async function closeOf({
-    sessionId,
-    node,
-    awaitedMs,
-  }: LoseCommand): Promise<Omit<LoseCommand, 'type' | 'sessionId' | 'node'>> {
+  async function lossOf(command: LoseCommand): Promise<LoseCommand | 'back'> {
+    const { sessionId, node } = command
     const hungUp = sessions.hasHungUp(sessionId)
     try {
       const closed = await sessions.wasClosed(sessionId, node)
-      return { closed, hungUp, awaitedMs: awaitedMs ?? (await sessions.awaitedMs(sessionId)) }
+      const awaitedMs = command.awaitedMs ?? (await sessions.awaitedMs(sessionId, node))
+      return awaitedMs === 'back' ? awaitedMs : { ...command, closed, hungUp, awaitedMs }
     } catch (error) {
-      if (error instanceof StoreError) return { closed: false, hungUp, awaitedMs }
+      if (error instanceof StoreError) return { ...command, closed: false, hungUp }
       throw error
     }
   }

@@ -353,9 +353,11 @@ export function createCluster(options: ClusterOptions): Cluster {
       return at !== undefined && at !== node && (await living.staysSilent(at)) ? false : run('wasClosed', id)
     },
     // The row says it beside the loss itself: who just came back elsewhere does not wait for the node that it left.
-    async awaitedMs(id) {
-      if (owner.isHere(id) || tagOfSessionId(id) === undefined) return table.awaitedMs(id)
-      return (await directory.row(id))?.awaitedMs
+    async awaitedMs(id, at) {
+      if (owner.isHere(id) || tagOfSessionId(id) === undefined) return table.awaitedMs(id, at)
+      const row = await directory.row(id)
+      const isElsewhere = row?.hasSocket === true && row.owner !== at && row.owner !== node
+      return isElsewhere && (await living.isThere(row.owner)) ? 'back' : row?.awaitedMs
     },
     async hasMoved(id, sink) {
       const here = table.get(id)

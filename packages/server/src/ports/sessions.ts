@@ -174,8 +174,11 @@ export interface SessionLookup {
   seen(participant: Participant): MaybePromise<readonly SeenSession[]>
   /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
   wasClosed(sessionId: string, node: string): MaybePromise<boolean>
-  /** The same time of the last socket of a session; undefined if the service did not close it [PEER1]. */
-  awaitedMs(sessionId: string): MaybePromise<number | undefined>
+  /**
+   * The same time of the last socket of a session, which was of a node; undefined if the service did not close it. `back`:
+   * another node that serves has a socket of it by now [PEER1].
+   */
+  awaitedMs(sessionId: string, node: string): MaybePromise<number | 'back' | undefined>
   /** Whether the client of an extended session of this process closed its last socket for good [END6]. */
   hasHungUp(sessionId: string): boolean
   /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */

@@ -99,7 +99,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     },
     hasHungUp: (id) => home(id).hasHungUp(id),
     wasClosed: (id, node) => away(id).wasClosed(id, node),
-    awaitedMs: (id) => away(id).awaitedMs(id),
+    awaitedMs: (id, node) => away(id).awaitedMs(id, node),
     sinkOf: (id) => home(id).sinkOf(id),
     findAt: (id, node) => home(id).findAt(id, node),
     liveOf: (participant, at, began) => next().liveOf(participant, at, began),

@@ -240,3 +240,24 @@ test('[ID2] a session that is not there is looked for, and none comes of it', as
   expect(await client.keys('rw:*:o:*')).toEqual([])
   client.disconnect()
 })
+
+test('[PEER1] where another node that serves has a socket of it a session is back, and nowhere else', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.settled()
+  const nodeOf = async () => String(await client.hget(rowKey(seen.id), 'o'))
+  const first = await nodeOf()
+  const isBack = async (node: string, asked = three) => (await asked.sessions.awaitedMs(seen.id, node)) === 'back'
+  expect(await isBack(first)).toBe(false)
+  await one.sessions.detach(seen.id, seen.socket, false, 0, { awaitedMs: 1_100 })
+  expect(await three.sessions.awaitedMs(seen.id, first)).toBe(1_100)
+  const back = await comeBack(two.sessions, seen, 0)
+  const second = await nodeOf()
+  expect([await isBack(first), await isBack(first, one), await isBack(second)]).toEqual([true, true, false])
+  await two.sessions.detach(seen.id, back!.socket, false, 0)
+  expect(await isBack(first)).toBe(false)
+  await client.hset(rowKey(seen.id), { o: 'dead', k: '1' })
+  await until('that node is known to be dead', async () => !(await isBack(first)))
+  client.disconnect()
+}, 60_000)
