@@ -1,3 +1,4 @@
+import { againOf } from '../chaos/check/again.ts'
 import { type Facts, factsOf, overStatuses } from '../chaos/check/facts.ts'
 import type { Report } from '../chaos/check/findings.ts'
 import { isThere } from '../chaos/check/patience.ts'
@@ -12,7 +13,7 @@ import type { Recording, Trace } from '../chaos/recording.ts'
 export function checkApart(traces: readonly Trace[], recording: Recording, report: Report): void {
   const readings = traces.map(read)
   const facts = factsOf(recording)
-  checkStreams(readings, facts, new Set(recording.header.apart), report)
+  checkStreams(readings, facts, new Set(recording.header.apart), againOf(readings, recording.header), report)
   const accepts = readings.flatMap((reading) =>
     reading.requests
       .filter(isAnswer)

@@ -1,4 +1,5 @@
 import type { Recording } from '../recording.ts'
+import { againOf } from './again.ts'
 import { type Counts, countsOf } from './counts.ts'
 import { checkDatabase, factsOf } from './facts.ts'
 import type { Report, Violation } from './findings.ts'
@@ -38,18 +39,19 @@ export function check(recording: Recording): Verdict {
   const patience = createPatience(header)
   const facts = factsOf(recording)
   const losses = lossesOf(readings, facts, header)
+  const mayComeAgain = againOf(readings, header)
   for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
   for (const { node, line, at } of header.bugs ?? []) report('bug', `node ${node} logged ${line}`, { at })
   for (const text of header.stuck) report('stuck', text)
   checkDatabase(facts, report)
-  checkStreams(readings, facts, apart, report)
+  checkStreams(readings, facts, apart, mayComeAgain, report)
   checkLosses(losses, report)
   checkRequests(readings, facts, header.startedAt, apart, report)
   checkRefusals(readings, facts, header.startedAt, report)
   checkTold(readings, facts, report)
   checkRings(readings, facts, header.startedAt, report)
   checkNotices(readings, facts, header.startedAt, patience, report)
-  checkRelays({ readings, facts, startedAt: header.startedAt, patience, apart, report })
+  checkRelays({ readings, facts, startedAt: header.startedAt, patience, apart, mayComeAgain, report })
   checkHistories(histories, facts, report)
   checkHooks(hooks, facts, report)
   return { violations, counts: countsOf(recording, readings, losses) }

@@ -1,5 +1,6 @@
 import { isRelay } from '../recording.ts'
 import { markOf, sameText } from '../relay-text.ts'
+import type { MayComeAgain } from './again.ts'
 import { nodeAt } from './due-rings.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
@@ -20,11 +21,13 @@ export interface RelaysSeen {
   readonly patience: Patience
   /** People of whom nobody knows what they sent. */
   readonly apart: ReadonlySet<string>
+  readonly mayComeAgain: MayComeAgain
   readonly report: Report
 }
 
 /** Relays arrive in the sender's order, and what was acknowledged arrives [EXT3, ORD2, REL1]. */
-export function checkRelays({ readings, facts, startedAt, patience, apart, report }: RelaysSeen): void {
+export function checkRelays(seen: RelaysSeen): void {
+  const { readings, facts, startedAt, patience, apart, report } = seen
   const byUser = new Map(readings.map((reading) => [reading.user, reading]))
   const arrivals = arrivalsOf(readings)
   const sent = Map.groupBy(
@@ -33,7 +36,7 @@ export function checkRelays({ readings, facts, startedAt, patience, apart, repor
   )
   for (const [name, came] of arrivals) {
     const [, sender = ''] = name.split(' ')
-    if (!apart.has(sender)) checkArrivals(came, sent.get(name) ?? [], facts, startedAt, report)
+    if (!apart.has(sender)) checkArrivals(came, sent.get(name) ?? [], seen)
   }
   for (const [name, requests] of sent) {
     const [call = '', user = ''] = name.split(' ')
@@ -70,12 +73,11 @@ function arrivalsOf(readings: readonly Reading[]): Map<string, Arrival[]> {
 function checkArrivals(
   came: readonly Arrival[],
   sent: readonly SeenRequest[],
-  facts: Facts,
-  startedAt: number,
-  report: Report,
+  { facts, startedAt, mayComeAgain, report }: RelaysSeen,
 ): void {
   const requests = new Map(sent.map((request) => [markOf(request.frame), request]))
   const last = new Map<unknown, number>()
+  const first = new Map<number, SeenPush>()
   for (const { mark, push, stretch } of came) {
     const { user } = stretch.session
     const { data, event, seq } = push.frame
@@ -92,6 +94,9 @@ function checkArrivals(
       report('effect', `${event} ${mark} came to a stranger`, where)
     // One past the log finds its way alone.
     if (seq === undefined) continue
+    const known = first.get(mark)
+    if (known !== undefined && mayComeAgain(known)) continue
+    first.set(mark, push)
     const before = last.get(stretch.session) ?? 0
     if (mark < before) report('order', `${event} ${mark} after ${before}`, where)
     last.set(stretch.session, Math.max(mark, before))

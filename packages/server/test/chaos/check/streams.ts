@@ -1,5 +1,6 @@
 import { type Frame, isRelay } from '../recording.ts'
 import { markOf } from '../relay-text.ts'
+import type { MayComeAgain } from './again.ts'
 import type { Facts } from './facts.ts'
 import type { Report } from './findings.ts'
 import type { Reading, SeenPush, SeenSession, Stretch } from './reading.ts'
@@ -12,6 +13,7 @@ export function checkStreams(
   readings: readonly Reading[],
   facts: Facts,
   apart: ReadonlySet<string>,
+  mayComeAgain: MayComeAgain,
   report: Report,
 ): void {
   const ofSeveral = ({ event, data }: Frame) => {
@@ -25,7 +27,7 @@ export function checkStreams(
     }
     for (const stretch of reading.stretches) checkNumbers(stretch, report)
     for (const session of reading.sessions) {
-      checkDoubles(session, ofSeveral, report)
+      checkDoubles(session, (first) => ofSeveral(first.frame) || mayComeAgain(first), report)
       checkVersions(session, report)
       checkReplies(session, report)
     }
@@ -61,14 +63,16 @@ function nameOf({ frame }: SeenPush): string | undefined {
   return data?.call_uuid === undefined ? undefined : `${event} ${data.call_uuid} ${version}`
 }
 
-function checkDoubles(session: SeenSession, ofSeveral: (frame: Frame) => boolean, report: Report): void {
+function checkDoubles(session: SeenSession, isAllowed: (first: SeenPush) => boolean, report: Report): void {
   const { user } = session
-  const seen = new Set<string>()
+  const seen = new Map<string, SeenPush>()
   for (const push of session.stretches.flatMap(({ pushes }) => pushes)) {
     const name = nameOf(push)
-    if (name === undefined || ofSeveral(push.frame)) continue
-    if (seen.has(name)) report('double', `${name} came twice`, { user, call: push.frame.data?.call_uuid, at: push.at })
-    seen.add(name)
+    if (name === undefined) continue
+    const first = seen.get(name)
+    if (first === undefined) seen.set(name, push)
+    else if (!isAllowed(first))
+      report('double', `${name} came twice`, { user, call: push.frame.data?.call_uuid, at: push.at })
   }
   for (const { frame, replies } of session.requests.values()) {
     const [, second] = replies

@@ -12,6 +12,7 @@ import {
   isResume,
   lose,
   missed,
+  pushAfter,
   refuse,
   replyTo,
   requestsOf,
@@ -62,6 +63,16 @@ export const tolerances: readonly Tolerance[] = [
       if (entry?.kind !== 'in') return
       delete entry.frame.seq
       arrival.trace.entries.splice(arrival.index, 0, entry)
+    },
+  },
+  {
+    name: 'a relay that came twice: it was written while Redis was away, and its sender went on at another node',
+    change(draft) {
+      const { request, arrival } = firstOf(relays(draft), 'relay')
+      pushAfter(arrival, arrival.frame)
+      request.trace.entries.splice(request.index, 0, structuredClone(request.trace.entries[request.index]!))
+      const { at } = arrival
+      draft.header.faults.push({ kind: 'node cut from Redis', target: 'node-0', from: at - 100, until: at + 100 })
     },
   },
   {

@@ -1,0 +1,25 @@
+import { type Header, isRelay } from '../recording.ts'
+import { markOf } from '../relay-text.ts'
+import type { Reading, SeenPush } from './reading.ts'
+
+/** Whether a relay may come once more, on whatever socket. */
+export type MayComeAgain = (first: SeenPush) => boolean
+
+/** How long after that a node may find out that Redis is there again, in ms. */
+const foundOutMs = 5_000
+
+/**
+ * While Redis is away from a node, what its clients send each other is written unsaved. Who did not hear that it was, and goes
+ * on at another node, sends it again there, and that node does not know that it came [EXT3].
+ */
+export function againOf(readings: readonly Reading[], { faults }: Header): MayComeAgain {
+  const sentAgain = new Set<string>()
+  for (const { frame, session, sent } of readings.flatMap(({ requests }) => requests))
+    if (sent > 1 && isRelay(frame)) sentAgain.add(`${frame.data?.call_uuid} ${session.user} ${markOf(frame)}`)
+  const isAway = (at: number) =>
+    faults.some(({ kind, from, until }) => kind.includes('Redis') && from <= at && at <= until + foundOutMs)
+  return ({ frame, at }) =>
+    isRelay(frame) &&
+    isAway(at) &&
+    sentAgain.has(`${frame.data?.call_uuid} ${frame.data?.from_user_id} ${markOf(frame)}`)
+}
