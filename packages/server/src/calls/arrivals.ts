@@ -7,6 +7,7 @@ import {
   isLive,
   type LiveCall,
   otherSide,
+  participantOf,
   placeOf,
   type RingingCall,
   refOf,
@@ -85,11 +86,19 @@ export interface Arrivals {
   leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void>
   /** The client of a session does not answer pings: calls that ring there may ring for nobody [PING1]. */
   doubt(session: ClientSession): MaybePromise<void>
+  /**
+   * Of the live calls those that ring, and of which a session here was told nothing: its node may have been cut from the others
+   * when they began. They ring there now.
+   */
+  ringLate(live: readonly LiveCall[]): Promise<void>
   /** The session has a new token: what began to ring since the last one was over rings there, too [WS5]. */
   renew(session: ClientSession, expiresAt: number): Promise<void>
 }
 
 type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
+
+/** Whoever invites has rung everybody by then, or others do that for it, in ms. */
+const lateMs = 4_000
 
 /** How long a store that is away is left alone before it is asked again for who is in already, in ms. */
 const retryMs = 500
@@ -301,6 +310,14 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return known !== undefined && known.version > read.version ? known : read
   }
 
+  async function ringLate(live: readonly LiveCall[]): Promise<void> {
+    const due = live.filter((call) => call.status === 'ringing' && clock.now() - call.startedAt > lateMs)
+    const rings = due.flatMap((call) =>
+      sessions.unaware(participantOf(call, 'callee'), callKey(call)).map((session) => ring(session, call)),
+    )
+    await allDone(rings)
+  }
+
   /**
    * Rings at a session that has just come. Whoever ends the call looks for the sessions where it rings: one that looked
    * before it rang here, though it was over already, is made up for.
@@ -410,7 +427,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     }
   }
 
-  return { arrive, leave, doubt, renew }
+  return { arrive, leave, doubt, ringLate, renew }
 }
 
 /** The calls of these that ring for the participant of a session. */

@@ -4,7 +4,7 @@ import { type CallRef, callKey } from '../call/call.ts'
 import { accepted, held } from '../ports/call-store.fixture.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
 import type { Sessions } from '../ports/sessions.ts'
-import { connectPeer, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
+import { connectPeer, done, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
 import { isShareOf } from './holders.ts'
 
 const openDomain = openDomains()
@@ -100,4 +100,23 @@ test('[RING1] rings end on time, also while nobody answers for somebody who is t
   await until('the second caller hears of it', () => eventsOf(second.caller).at(-1) === 'call.missed')
   expect(await second.isMissed()).toBe(true)
   expect(eventsOf(first.callee)).toContain('call.missed')
+})
+
+test('[RING1] a session that nobody could tell of a ring rings late, once, and hears how the call ended', async () => {
+  let passed = 0
+  const domain = await openDomain({
+    clock: { now: () => Date.now() + passed, monotonic: () => performance.now() + passed },
+    // As where its node is cut from the others.
+    sessions: (real) => ({ appendLive: (_, push) => (push.kind === 'ringing' ? undefined : real.appendLive(_, push)) }),
+  })
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  const callUuid = await invited(domain, caller, callee)
+  expect(eventsOf(callee)).toEqual([])
+  domain.deadlines.start()
+  passed += 5_000
+  await until('it rings', () => eventsOf(callee).length > 0)
+  done(await domain.calls.verb(caller.actor, 'cancel', callUuid, null))
+  await until('it hears of the end', () => eventsOf(callee).length > 1)
+  expect(eventsOf(callee)).toEqual(['call.ringing', 'call.cancelled'])
 })

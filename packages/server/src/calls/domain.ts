@@ -171,6 +171,10 @@ export function createDomain(options: DomainOptions): Domain {
       // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
       // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
       for (const call of live) if (call.status !== 'ringing') onQuiet(call)
+      arrivals.ringLate(live).catch((error) => {
+        // The next look tries again.
+        if (!(error instanceof StoreError)) onError(error)
+      })
       if (!isAfterDeath) return
       // Each node that is left looks after its share; if one of them dies meanwhile, the shares are dealt out again.
       onNodeDied(live.filter((call) => call.status === 'ringing').filter((call) => isShareOf(call, nodes)))

@@ -369,6 +369,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       return true
     },
     heldHere: table.heldHere,
+    unaware: table.unaware,
     async sinkOf(id, at = node) {
       if (owner.isHere(id)) return table.sinkOf(id)
       const row = tagOfSessionId(id) === undefined ? undefined : await directory.row(id)

@@ -160,6 +160,8 @@ export interface SessionSockets {
 export interface SessionLookup {
   /** Who the session is whose socket this process holds; undefined where it holds none. */
   heldHere(sessionId: string): SessionIdentity | undefined
+  /** The sessions of a participant whose sockets this process holds, and to which nothing of this call was told. */
+  unaware(participant: Participant, call: string): readonly SessionIdentity[]
   /**
    * The socket of a session, wherever it is; undefined where it has none. `node` holds it as far as the call knows: where a
    * store has no record of the session, that node is asked, for a missing record proves nothing.

@@ -113,6 +113,12 @@ export function ringsAt({ calls }: Knowing, call: string): boolean {
   return calls?.get(call)?.isRinging === true
 }
 
+/** Whether the client was told anything of the call, or has to do with it. */
+export function isAware({ calls }: Knowing, call: string): boolean {
+  const known = calls?.get(call)
+  return known !== undefined && (isThere(known) || known.version !== undefined || known.isOver === true)
+}
+
 /** Whether the session knows that the call is over. */
 export function knowsOver({ calls }: Knowing, call: string): boolean {
   return calls?.get(call)?.isOver === true

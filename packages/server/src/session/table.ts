@@ -4,7 +4,18 @@ import type { Departure, SessionIdentity, Sessions, Sink, Upstream } from '../po
 import { StoreError } from '../ports/store-error.ts'
 import { type Among, createAmong } from './among.ts'
 import { acknowledge } from './answers.ts'
-import { callOf, callsThat, finish, hasPlace, holdsPlace, isRinging, isThere, knowsOver, someCall } from './calls.ts'
+import {
+  callOf,
+  callsThat,
+  finish,
+  hasPlace,
+  holdsPlace,
+  isAware,
+  isRinging,
+  isThere,
+  knowsOver,
+  someCall,
+} from './calls.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
 import { socketAhead } from './late.ts'
@@ -245,6 +256,12 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     heldHere(sessionId) {
       const session = sessions.get(sessionId)
       return session?.socket.is === 'open' ? session.identity : undefined
+    },
+    unaware(participant, call) {
+      const here = live.of(participantKey(participant))
+      const isUnaware = (session: Session) =>
+        session.socket.is === 'open' && session.socket.isReady && !isAware(session, call)
+      return here.filter(isUnaware).map(({ identity }) => identity)
     },
     sinkOf(sessionId) {
       const session = sessions.get(sessionId)

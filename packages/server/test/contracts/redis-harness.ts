@@ -119,6 +119,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     move: (...how) => next().move(...how),
     hasMoved: (id, sink) => home(id).hasMoved(id, sink),
     heldHere: (id) => one.heldHere(id) ?? two.heldHere(id),
+    unaware: (participant, call) => [...one.unaware(participant, call), ...two.unaware(participant, call)],
     doubt: (id) => home(id).doubt(id),
     trust: (id) => home(id).trust(id),
     acknowledge: (id, call) => home(id).acknowledge(id, call),
