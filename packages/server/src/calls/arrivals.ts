@@ -97,8 +97,8 @@ export interface Arrivals {
 
 type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
 
-/** Whoever invites has rung everybody by then, or others do that for it, in ms. */
-const lateMs = 4_000
+/** Whoever invites has told everybody of a ring by then, in ms: who was told twice hears it once. */
+const lateMs = 1_000
 
 /** How long a store that is away is left alone before it is asked again for who is in already, in ms. */
 const retryMs = 500
