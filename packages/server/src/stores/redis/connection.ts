@@ -49,6 +49,15 @@ export function connect(url: string, name = connectionName(), prefix = ''): Clie
   } satisfies ClusterOptions)
 }
 
+/** One connection to a server of those that a URL names: the one that takes writes, or that of a cluster with this address. */
+export function connectTo(url: string, server: ServerAddress, name: string): Redis {
+  if (server === 'primary') return connect(url, name) as Redis
+  return new Redis({ ...optionsOf(addressOf(url), name), ...sentAtOnce, ...server })
+}
+
+/** Of a cluster's server; elsewhere there is one that takes writes. */
+export type ServerAddress = { readonly host: string; readonly port: number } | 'primary'
+
 function addressOf(url: string): RedisAddress {
   const parsed = parseRedisUrl(url)
   if (!parsed.ok) throw new Error(`The Redis URL ${parsed.problem}.`)
@@ -128,6 +137,10 @@ export interface Store {
   masters(): Promise<readonly Master[]>
   /** The name of the master that has the keys under a tag. */
   masterOf(tag: string): string
+  /** The address of the same; undefined where that is not known now. */
+  addressOf(tag: string): ServerAddress | undefined
+  /** Asks it for something that has no key. */
+  ask<T>(tag: string, send: (server: Redis) => Promise<T>): Promise<T>
   /**
    * Resolves when commands can be sent and every server is as the service needs it; rejects with what is wrong, or after
    * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
@@ -270,7 +283,17 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
     },
     exists: (keys) => within(() => client.exists(...keys)),
     masters: () => within(() => Promise.all(markersOf(client, prefix).map(asMaster))),
-    masterOf: (tag) => (client instanceof Cluster ? (client.slots[slotOf(tag)]?.[0] ?? '') : ''),
+    masterOf: (tag) => masterOf(client, tag),
+    addressOf(tag) {
+      if (!(client instanceof Cluster)) return 'primary'
+      const { host, port } = serverOf(client, tag)?.options ?? {}
+      return host === undefined || port === undefined ? undefined : { host, port }
+    },
+    ask: (tag, send) =>
+      within(() => {
+        const server = serverOf(client, tag)
+        return server === undefined ? Promise.reject(new Error('no server has the slot')) : send(server)
+      }),
     async ready() {
       await connected(client, options.startMs ?? startMs, url.startsWith('rediss'))
       await watch.start()
@@ -318,6 +341,17 @@ function refreshed(cluster: Cluster): Promise<void> {
 /** The servers that take writes. */
 function mastersOf(client: Client): Redis[] {
   return client instanceof Cluster ? client.nodes('master') : [client]
+}
+
+/** The name of the master that has the keys under a tag. */
+function masterOf(client: Client, tag: string): string {
+  return client instanceof Cluster ? (client.slots[slotOf(tag)]?.[0] ?? '') : ''
+}
+
+function serverOf(client: Client, tag: string): Redis | undefined {
+  if (!(client instanceof Cluster)) return client
+  const name = masterOf(client, tag)
+  return client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name)
 }
 
 const markerBegin = 'rw:w:'

@@ -5,3 +5,9 @@ export const logKey = (sessionId: string) => `rw:{${tagOfSessionId(sessionId)}}:
 export const indexKey = (hash: string) => `rw:{${tagOfHash(hash)}}:i:${hash}`
 /** What is sent to a node. */
 export const inboxOf = (node: string) => `rw:n:{${node}}`
+/** On a cluster, the master of this tag has the signs of all nodes. */
+export const signsTag = 'signs'
+/** A key of that tag, which is never written: a client that asks a master for it that has it no more is told so. */
+export const signsKey = `rw:{${signsTag}}:s`
+/** The channel to which a node subscribes for as long as it lives. */
+export const signOf = (node: string) => `rw:s:${node}`

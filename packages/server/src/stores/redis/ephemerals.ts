@@ -1,0 +1,132 @@
+import type { Redis } from 'ioredis'
+import type { Ephemerals, Holding, Look } from '../../cluster/ephemerals.port.ts'
+import type { Cancel } from '../../ports/clock.ts'
+import { connectionName, idOf } from '../../ports/node-name.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { connectTo, type Store, tellErrors } from './connection.ts'
+import { signOf, signsKey, signsTag } from './keys.ts'
+
+export interface RedisEphemeralsOptions {
+  /** The sign has a connection of its own: one that is subscribed takes no other commands. */
+  readonly url: string
+  readonly store: Pick<Store, 'ask' | 'prefix' | 'addressOf' | 'exists'>
+  readonly onError: (error: unknown) => void
+}
+
+/** So often a connection shows that it is there, in ms: one that is silent for long is made anew. */
+const pingMs = 1_000
+/** On a cluster it may not be known at once which server is meant, in ms. */
+const againMs = 100
+
+/**
+ * A subscription for each node, to a channel that nobody publishes to. On a cluster all nodes subscribe at the same master,
+ * because each server only counts its own subscribers.
+ */
+export function createRedisEphemerals({ url, store, onError }: RedisEphemeralsOptions): Ephemerals {
+  const told = new Set<string>()
+  /** The connection, and whether it has the sign. */
+  let client: Redis | undefined
+  let isHeld = false
+  let mine: { readonly node: string; readonly holding: Holding } | undefined
+  let stopPings: Cancel = () => {}
+  let again: Timer | undefined
+  let isClosed = false
+
+  const channelOf = (node: string) => store.prefix + signOf(node)
+
+  function connect(): void {
+    if (isClosed || mine === undefined) return
+    const address = store.addressOf(signsTag)
+    if (address === undefined) {
+      again = setTimeout(connect, againMs)
+      return
+    }
+    const { node } = mine
+    const made = connectTo(url, address, connectionName(idOf(node)))
+    client = made
+    tellErrors(made, onError, told)
+    made.on('ready', () => {
+      made.subscribe(channelOf(node)).then(
+        () => held(made),
+        // A connection that ended meanwhile is made again; an account that may not subscribe is told of.
+        (error) => {
+          if (error instanceof Error && error.name === 'ReplyError') onError(error)
+        },
+      )
+    })
+    made.on('close', () => lost(made))
+  }
+
+  function held(by: Redis): void {
+    if (by !== client || isClosed || by.status !== 'ready') return
+    isHeld = true
+    mine?.holding.onHeld()
+  }
+
+  function lost(by: Redis): void {
+    if (by !== client || !isHeld || isClosed) return
+    isHeld = false
+    mine?.holding.onLost()
+  }
+
+  /** The server that is asked is not the one that has the sign: it changed its role, or the slots moved. */
+  function moveOn(from: Redis | undefined): void {
+    if (from === undefined || from !== client || isClosed) return
+    lost(from)
+    client = undefined
+    from.disconnect()
+    connect()
+  }
+
+  function startPings(): void {
+    const timer = setInterval(() => void (isHeld && client?.ping().catch(() => {})), pingMs)
+    timer.unref()
+    stopPings = () => clearInterval(timer)
+  }
+
+  return {
+    hold(node, holding) {
+      mine = { node, holding }
+      connect()
+      startPings()
+    },
+    async look(nodes): Promise<Look> {
+      // An account that may not subscribe would be refused this, too.
+      if (!isHeld) throw new StoreError('unavailable', 'Redis does not hold the sign of this node')
+      const before = client
+      const channels = nodes.map(channelOf)
+      if (store.addressOf(signsTag) !== 'primary') {
+        store.exists([signsKey]).catch(() => {
+          // It was only asked so that the client hears of another master.
+        })
+      }
+      const answers = await store.ask(signsTag, (server) =>
+        server
+          .pipeline()
+          .pubsub('NUMSUB', ...channels)
+          .info('server')
+          .exec(),
+      )
+      const [counts, info] = (answers ?? []).map(([error, answer]) => {
+        if (error !== null) throw error
+        return answer
+      })
+      const origin = /run_id:(\w+)/.exec(String(info))?.[1]
+      if (origin === undefined) throw new StoreError('unavailable', 'Redis does not say which server it is')
+      const held = readCounts(nodes, counts as (string | number)[])
+      if (mine !== undefined && nodes.includes(mine.node) && !held.has(mine.node)) moveOn(before)
+      return { origin, held }
+    },
+    async close() {
+      isClosed = true
+      stopPings()
+      clearTimeout(again)
+      client?.disconnect()
+    },
+  }
+}
+
+/** Of each channel its name and the number of its subscribers, in the order in which they were asked for. */
+function readCounts(nodes: readonly string[], counts: readonly (string | number)[]): Set<string> {
+  return new Set(nodes.filter((_, i) => Number(counts[2 * i + 1]) > 0))
+}
