@@ -1,5 +1,6 @@
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
+import { createFallen } from './cluster/fallen.ts'
 import { createMembers } from './cluster/members.ts'
 import { createCluster } from './cluster/sessions.ts'
 import type { Config } from './config/config.ts'
@@ -32,6 +33,7 @@ import { createLocalUptime } from './stores/memory/uptime.ts'
 import { createMemoryWakes } from './stores/memory/wakes.ts'
 import { migrateToPostgres } from './stores/migration.ts'
 import { checkPostgres } from './stores/postgres/check.ts'
+import { createPostgresEphemerals } from './stores/postgres/ephemerals.ts'
 import { openPostgresHeartbeats } from './stores/postgres/heartbeats.ts'
 import { openPostgres } from './stores/postgres/open.ts'
 import { type BackedUp, backUpSqlite } from './stores/sqlite/backup.ts'
@@ -271,14 +273,30 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     owners: () => members.owners(),
     onCall,
     onTold,
+    onWaiting: (node) => fallen.suspect(node),
     onError,
     timers,
     newEpoch,
   })
+  const locks = createPostgresEphemerals(databaseUrl, config.nodeId)
+  const fallen = createFallen({
+    node: members.self,
+    stores: [locks, redis.ephemerals],
+    others: () => new Set([...cluster.knownNodes(), ...members.others()]),
+    onFallen(node) {
+      logger.warn({ node }, 'both stores let go of the connections of a node: its process is dead')
+      cluster.fell(node)
+      members.fell(node)
+    },
+    onDoubted: cluster.doubt,
+    onError,
+    timers,
+  })
   async function close(): Promise<void> {
+    fallen.stop()
     await cluster.close()
     redis.close()
-    await members.stop()
+    await Promise.all([members.stop(), locks.close()])
     await stores.close()
   }
   let hasSessions: boolean
@@ -286,6 +304,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await redis.ready()
     hasSessions = await cluster.start()
     await members.start()
+    fallen.start()
     // Whatever is asked before the first sweep is asked at this time.
     await cluster.sessions.sweep(members.clock.now())
   } catch (error) {

@@ -18,6 +18,8 @@ export interface InboxOptions {
   readonly onRefused: (frame: Frame, answer: unknown) => unknown
   /** A node did not say for a while that it lives. */
   readonly isSilent: (node: string) => boolean
+  /** A node leaves a question unanswered; told again and again as long as that is so. */
+  readonly onWaiting: (node: string) => void
   /** This process stood still: others may have taken what it owns. */
   readonly onStall: () => Promise<void>
   readonly onError: (error: unknown) => void
@@ -49,6 +51,8 @@ const defaultHeardMs = 3_000
 /** One that is silent has so long: longer than it takes to hear that a node has started. In ms. */
 const silentMs = 1_500
 const againMs = 100
+/** A question that has no answer for so long is a reason to look whether its node lives, in ms. */
+const unansweredMs = 50
 /** Longer than one read: who did not read for so long may be taken for dead. In ms. */
 const stallMs = 3_000
 /** Senders of which it is known what was read. */
@@ -63,6 +67,7 @@ interface Done {
 
 interface Waiting {
   readonly node: string
+  readonly since: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: StoreError) => void
   readonly cancel: Cancel
@@ -76,6 +81,7 @@ export function createInbox(options: InboxOptions): Inbox {
     saved,
     onRefused,
     isSilent,
+    onWaiting,
     onStall,
     onError,
     heardMs = defaultHeardMs,
@@ -92,6 +98,8 @@ export function createInbox(options: InboxOptions): Inbox {
   let lastAsked = 0
   let readAt = timers.monotonic()
   let isStopped = false
+  /** Whether a timer looks for questions that wait. */
+  let isWatching = false
 
   /** What goes to a node at the end of this turn of the event loop. */
   function outgoingTo(to: string): Message[] {
@@ -238,9 +246,25 @@ export function createInbox(options: InboxOptions): Inbox {
     const id = lastAsked
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const expire = () => settle(id)?.reject(new StoreError('unknown', 'the node of the session did not answer in time'))
-    waiting.set(id, { node: to, resolve, reject, cancel: timers.after(ms, expire) })
+    const since = timers.monotonic()
+    waiting.set(id, { node: to, since, resolve, reject, cancel: timers.after(ms, expire) })
+    watchWaiting()
     outgoingTo(to).push([id, frame])
     return promise
+  }
+
+  /** One timer for all questions: most are answered long before. */
+  function watchWaiting(): void {
+    if (isWatching || isStopped) return
+    isWatching = true
+    timers.after(unansweredMs, () => {
+      isWatching = false
+      const before = timers.monotonic() - unansweredMs
+      const late = new Set<string>()
+      for (const { node, since } of waiting.values()) if (since <= before) late.add(node)
+      for (const each of late) if (each !== node) onWaiting(each)
+      if (waiting.size > 0) watchWaiting()
+    })
   }
 
   return {

@@ -1,5 +1,6 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
 import { isReplacedBy } from '../ports/node-name.ts'
+import { forgetOldest } from '../ports/oldest.ts'
 import type { Post } from './post.port.ts'
 
 export interface LivingOptions {
@@ -35,6 +36,10 @@ export interface Living {
   staysSilent(node: string): Promise<boolean>
   /** Resolves when a node is silent, or when it does not matter any more. */
   falls(node: string, over: AbortSignal): Promise<void>
+  /** The process of a node was found dead: it counts as such at once, until it says later that it lives. */
+  fell(node: string): void
+  /** Others may take this node for dead, until `isOver`: it says that it lives before it takes anything. */
+  doubt(isOver: boolean): void
   /** Those that said so lately. */
   known(): Iterable<string>
   /** How long ago the store was there for sure, in ms. */
@@ -51,6 +56,7 @@ const deadMs = 5_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const silentMs = 3_000
 const lookMs = 100
+const mostFallen = 1_000
 
 /** A node that lived a moment ago. */
 interface Other {
@@ -78,13 +84,19 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
   let emptiedAt = Number.NEGATIVE_INFINITY
   let cancels: readonly Cancel[] = []
   let isStopped = false
+  /** When nodes were found dead that have not said since that they live. */
+  const fallen = new Map<string, number>()
+  /** Wake those who wait for a node to fall. */
+  const wakes = new Set<() => void>()
+  /** This node has lost one of its signs. */
+  let isDoubtful = false
   /** The later run under the id of this one that was told of. */
   let replacedBy: string | undefined
   /** A look that has yet to begin: all who ask meanwhile share it. */
   let nextLook: Promise<void> | undefined
   let lastLook: Promise<void> = Promise.resolve()
 
-  const saysItLives = (other: string) => nodes.get(other)?.isListed ?? false
+  const saysItLives = (other: string) => (nodes.get(other)?.isListed ?? false) && !fallen.has(other)
 
   async function beat(): Promise<void> {
     if (isStopped) return
@@ -105,7 +117,11 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
     beatAt = now
     saidAt = Math.max(saidAt, sentAt)
     for (const each of nodes.values()) each.isListed = false
-    for (const [other, saidAt] of listed) list(other, now, now - (at - saidAt))
+    for (const [other, saidAt] of listed) {
+      // It said so no earlier than this, however long the answer was under way.
+      if (sentAt - (at - saidAt) > (fallen.get(other) ?? now)) fallen.delete(other)
+      list(other, now, now - (at - saidAt))
+    }
     warnIfReplaced()
     for (const [other, { knownAt, isSilent }] of nodes) {
       if (now - knownAt <= deadMs) continue
@@ -147,7 +163,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
   }
 
   function isAlive(other: string): boolean {
-    if (isReplaced(other)) return false
+    if (isReplaced(other) || fallen.has(other)) return false
     return nodes.has(other) || timers.monotonic() - listensSince < deadMs
   }
 
@@ -157,6 +173,16 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
       each.isSilent = other !== node && isSilent(other)
       if (each.isSilent && !wasSilent) onSilent(other)
     }
+  }
+
+  /** Until a node was found dead, but no longer than until the next look. */
+  async function nextFall(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    wakes.add(resolve)
+    const cancel = timers.after(lookMs, resolve)
+    await promise
+    cancel()
+    wakes.delete(resolve)
   }
 
   function isSilent(other: string): boolean {
@@ -181,6 +207,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
     isAlive,
     isReplaced,
     isGone(other) {
+      if (fallen.has(other)) return true
       const now = timers.monotonic()
       // All had the time to say it since the list was emptied, or this node could not look.
       return !saysItLives(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
@@ -192,7 +219,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
     saysItLives,
     look,
     async isSaid() {
-      if (timers.monotonic() - saidAt > blindMs) await look()
+      if (isDoubtful || timers.monotonic() - saidAt > blindMs) await look()
     },
     isSilent,
     async staysSilent(other) {
@@ -202,7 +229,18 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
     async falls(other, over) {
       // It may have started a moment ago.
       if (!saysItLives(other)) await look().catch(() => {})
-      while (!isSilent(other) && !isStopped && !over.aborted) await timers.sleep(lookMs)
+      while (!isSilent(other) && !isStopped && !over.aborted) await nextFall()
+    },
+    fell(other) {
+      fallen.set(other, timers.monotonic())
+      forgetOldest(fallen, mostFallen)
+      lookForSilent()
+      for (const wake of wakes) wake()
+    },
+    doubt(isOver) {
+      isDoubtful = !isOver
+      saidAt = Number.NEGATIVE_INFINITY
+      onDoubted()
     },
     known: () => nodes.keys(),
     awayMs: () => timers.monotonic() - beatAt,

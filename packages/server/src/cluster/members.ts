@@ -29,6 +29,8 @@ export interface MembersOptions {
 export interface Members extends Pick<Nodes, 'self' | 'isDead' | 'others' | 'loads'> {
   /** Those of the others that have sessions in their memory: nodes of the version before do not. */
   owners(): readonly string[]
+  /** The process of a node was found dead: it is dead at once, until it counts on. */
+  fell(node: string): void
   readonly uptime: Uptime
   /** The database's clock: the same for all nodes, whatever their own say. */
   readonly clock: Clock
@@ -54,6 +56,7 @@ const jumpMs = 200
 /** A clock whose best sample took no longer is known well enough to serve by it, in ms. */
 const wellKnownMs = 50
 const mostMissing = 1_000
+const never = Number.NEGATIVE_INFINITY
 
 interface Seen {
   beats: number
@@ -66,6 +69,8 @@ interface Seen {
   since: number
   /** The database's word for how long ago that was, as it was first seen. */
   ageMs: number
+  /** When its process was found dead. */
+  fellAt: number
 }
 
 /** The nodes that serve on one database, by their heartbeats there. */
@@ -120,7 +125,7 @@ export function createMembers(options: MembersOptions): Members {
     const lookMs = now - beatAt
     beatAt = now
     lookedAt = sent
-    for (const other of others) learnOther(other, now, lookMs)
+    for (const other of others) learnOther(other, sent, now, lookMs)
     for (const [name, each] of seen) {
       if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {
         dead.add(name)
@@ -146,17 +151,18 @@ export function createMembers(options: MembersOptions): Members {
     return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther(other: OtherNode, now: number, lookMs: number): void {
+  function learnOther(other: OtherNode, sent: number, now: number, lookMs: number): void {
     const { name, beats, hasLeft, ageMs, ownsSessions, sockets } = other
     const known = seen.get(name)
     missing.delete(name)
     if (known === undefined) {
       const wasHeard = !hasLeft && ageMs <= deadMs
-      seen.set(name, { beats, hasLeft, ownsSessions, sockets, wasHeard, since: now, ageMs })
+      seen.set(name, { beats, hasLeft, ownsSessions, sockets, wasHeard, since: now, ageMs, fellAt: never })
     } else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       // It counted on since the last look, also where the database's clock says that it was long before.
       Object.assign(known, { beats, hasLeft, sockets, wasHeard: true, since: now, ageMs: Math.min(ageMs, lookMs) })
-      if (!hasLeft && !isReplaced(name)) dead.delete(name)
+      // What it counted before it was found dead may only show now.
+      if (!hasLeft && !isReplaced(name) && sent - ageMs > known.fellAt) dead.delete(name)
     }
   }
 
@@ -226,6 +232,13 @@ export function createMembers(options: MembersOptions): Members {
     others: () => living().map(([name]) => name),
     loads: () => living().flatMap(([, { sockets }]) => sockets ?? []),
     owners: () => living().flatMap(([name, { ownsSessions }]) => (ownsSessions ? [name] : [])),
+    fell(node) {
+      const known = seen.get(node)
+      if (known === undefined || dead.has(node)) return
+      known.fellAt = monotonic()
+      dead.add(node)
+      onDeath({ node, hasLeft: known.hasLeft, isPast: false })
+    },
     async start() {
       await beat(startLimitMs)
       // One answer of a database that is busy may be off by half of the time that it took, and what begins by a wrong clock

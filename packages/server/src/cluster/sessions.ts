@@ -44,6 +44,8 @@ export interface ClusterOptions {
   readonly onCall?: (call: Call) => void
   /** It has told everybody of a call up to this version. */
   readonly onTold?: (call: string, version: number) => void
+  /** A node leaves a question unanswered; told again and again as long as that is so. */
+  readonly onWaiting?: (node: string) => void
   readonly onError: (error: unknown) => void
   /** How long a node may take to hear what it is told, in ms; tests do not wait for it. */
   readonly heardMs?: number
@@ -68,6 +70,12 @@ export interface Cluster {
   saysItLives(node: string): boolean
   /** Looks at once who does. */
   lookForNodes(): Promise<void>
+  /** Those that said so lately. */
+  knownNodes(): Iterable<string>
+  /** The process of a node was found dead. */
+  fell(node: string): void
+  /** Others may take this node for dead, until `isOver`. */
+  doubt(isOver: boolean): void
   /** Whether the last save succeeded: else who comes now is asked to come later. */
   canSave(): boolean
   /** Whether this node could say here just now that it lives. */
@@ -137,6 +145,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     saved: saves.save,
     onRefused: (frame, answer) => requests.answerOfRefused(frame, answer),
     isSilent: (other) => living.isSilent(other),
+    onWaiting: options.onWaiting ?? (() => {}),
     onStall: saves.renew,
     onError,
     heardMs: options.heardMs,
@@ -494,6 +503,9 @@ export function createCluster(options: ClusterOptions): Cluster {
     isGone: living.isGone,
     saysItLives: living.saysItLives,
     lookForNodes: living.look,
+    knownNodes: living.known,
+    fell: living.fell,
+    doubt: living.doubt,
     canSave: () => !saves.isAway,
     isReady: () => living.awayMs() < readyMs,
     async start() {

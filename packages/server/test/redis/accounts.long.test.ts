@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import { createRedisCounters } from '../../src/stores/redis/limits.ts'
+import { openEphemerals } from '../contracts/ephemerals.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
@@ -108,6 +109,38 @@ test('limits and readiness need no more rights; one server and its database 0 ne
   store.close()
 })
 
+/** A node that holds its sign there sees it. */
+async function showsThatItLives(url: string, prefix = ''): Promise<void> {
+  const { ephemerals, close } = await openEphemerals('redis', url, prefix)
+  await new Promise<void>((onHeld) => ephemerals.hold('one', { onHeld, onLost() {} }))
+  expect([...(await ephemerals.look(['one', 'two'])).held]).toEqual(['one'])
+  await close()
+}
+
+test('[PLACE4] signs of life need no more rights, and of a deployment with a prefix none to other channels', async () => {
+  const url = `redis://${account}@127.0.0.1:${server.port}`
+  await showsThatItLives(url)
+  const ofShop = rights.map((right) => right.replace(/^([~&])/, '$1shop:'))
+  await allow(admin, 'shop', ofShop)
+  await showsThatItLives(url.replace('ringwire', 'shop'), 'shop:')
+  expect(await denied(admin)).toEqual([])
+  for (const missing of ['&rw:*', '+subscribe', '+pubsub|numsub']) {
+    await allow(
+      admin,
+      'less',
+      rights.filter((right) => right !== missing),
+    )
+    const { ephemerals, close } = await openEphemerals('redis', url.replace('ringwire', 'less'))
+    ephemerals.hold('one', { onHeld() {}, onLost() {} })
+    await until(`${missing} is missed`, async () => {
+      await ephemerals.look(['one']).catch(() => {})
+      return (await denied(admin)).length > 0
+    })
+    await close()
+    await admin.call('ACL', 'LOG', 'RESET')
+  }
+})
+
 async function useSessions(url: string): Promise<void> {
   const node = createRedisSessions({
     ...{ url, node: 'one', windowMs, resumeWindowMs },
@@ -127,6 +160,7 @@ test('the same rights on a cluster', async () => {
     const url = cluster.url.replace('://', `://${account}@`)
     expect(await startOf(url)).toBe('')
     await useSessions(url)
+    await showsThatItLives(url)
     for (const each of admins) expect(await denied(each)).toEqual([])
     const wrong = cluster.url.replace('://', '://ringwire:wrong@')
     expect(await startOf(wrong)).toStartWith('Redis cannot be reached: WRONGPASS')

@@ -1,3 +1,4 @@
+import { createFallen } from '../../src/cluster/fallen.ts'
 import { createMembers, type MembersOptions } from '../../src/cluster/members.ts'
 import { type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
 import type { Nodes } from '../../src/ports/nodes.ts'
@@ -5,6 +6,7 @@ import type { Random } from '../fuzz/random.ts'
 import type { Database } from './database.ts'
 import { type RedisWorld, redisPorts } from './redis.ts'
 import { Host, type Scheduler } from './scheduler.ts'
+import { createEphemerals, type EphemeralsOptions } from './signs.ts'
 import { databasePorts } from './stores.ts'
 import { createWay, Link, type Part, type Way } from './way.ts'
 
@@ -45,12 +47,36 @@ export function createBackend(options: BackendOptions) {
     isReady: () => cluster.isReady(),
   })
   const isDead = (node: string) => members.isDead(node)
+  const redisWay = connect(redisLink, redis)
   const cluster = createCluster({
     ...options,
-    ...redisPorts(redis, name, host, connect(redisLink, redis), connect(redisLink, redis)),
+    ...redisPorts(redis, name, host, redisWay, connect(redisLink, redis)),
     node: name,
     isDead,
     owners: () => members.owners(),
+    onWaiting: (node) => fallen.suspect(node),
+    timers,
+  })
+  const signsOf = (store: RedisWorld | Database, ways: Pick<EphemeralsOptions, 'way' | 'looking'>) =>
+    createEphemerals({
+      ...{ scheduler, host, random: random.fork(), signs: store.signs, origin: () => store.origin },
+      ...ways,
+    })
+  const lockWay = connect(databaseLink, database)
+  const signs = [
+    signsOf(database, { way: lockWay, looking: lockWay }),
+    signsOf(redis, { way: connect(redisLink, redis), looking: redisWay }),
+  ]
+  const fallen = createFallen({
+    node: name,
+    stores: signs,
+    others: () => new Set([...cluster.knownNodes(), ...members.others()]),
+    onFallen(node) {
+      cluster.fell(node)
+      members.fell(node)
+    },
+    onDoubted: cluster.doubt,
+    onError,
     timers,
   })
   const { self, others, loads } = members
@@ -66,13 +92,16 @@ export function createBackend(options: BackendOptions) {
   async function start(): Promise<boolean> {
     const hasSessions = await cluster.start()
     await members.start()
+    fallen.start()
     await cluster.sessions.sweep(members.clock.now())
     return hasSessions
   }
 
   async function close(): Promise<void> {
+    fallen.stop()
     await cluster.close()
     await members.stop()
+    await Promise.all(signs.map((each) => each.close()))
   }
 
   return { host, redisLink, databaseLink, ways, stores, members, cluster, nodes, start, close }

@@ -16,6 +16,7 @@ import { outageMs } from '../../src/ports/nodes.ts'
 import { type Left, type LeftRow, leaseMs, ownMs } from '../../src/ports/outbox.ts'
 import type { Seen } from '../../src/stores/sql/call-steps.ts'
 import type { Scheduler } from './scheduler.ts'
+import { Holders } from './signs.ts'
 import { Part } from './way.ts'
 
 interface OutboxRow {
@@ -37,6 +38,8 @@ const latestMs = 60_000
 
 /** A PostgreSQL, as the statements of `stores/postgres` use it: each is whole or not at all, and what it committed stays. */
 export class Database extends Part {
+  readonly signs = new Holders()
+  private runs = 1
   private readonly calls = new Map<string, Call>()
   private readonly events = new Map<string, CallEvent[]>()
   private readonly outbox = new Map<number, OutboxRow>()
@@ -50,6 +53,16 @@ export class Database extends Part {
     super()
     this.scheduler = scheduler
     this.startedAt = startedAt
+  }
+
+  get origin(): string {
+    return `origin-${this.runs}`
+  }
+
+  override end(): void {
+    super.end()
+    this.runs++
+    this.signs.clear()
   }
 
   /** In ms since the epoch. */

@@ -2,6 +2,7 @@ import type { Copies, Refusal, SessionWrite } from '../../src/cluster/copies.por
 import type { Copy, Directory, Master, Row, RowFields } from '../../src/cluster/directory.port.ts'
 import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
 import type { Host, Scheduler } from './scheduler.ts'
+import { Holders } from './signs.ts'
 import { Part, type Way } from './way.ts'
 
 /** What the server knows of one session. */
@@ -63,6 +64,7 @@ const tombMs = 60_000
  * nothing more: it may be emptied, and a replica that lacks the end may take over.
  */
 export class RedisWorld extends Part {
+  readonly signs = new Holders()
   private content = empty()
   private replica = empty()
   private runs = 1
@@ -77,6 +79,11 @@ export class RedisWorld extends Part {
 
   get origin(): string {
     return `origin-${this.runs}`
+  }
+
+  override end(): void {
+    super.end()
+    this.signs.clear()
   }
 
   /** The replica has from now on what the server has now. */

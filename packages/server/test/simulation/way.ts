@@ -65,6 +65,8 @@ export interface Way {
   isUp(): boolean
   /** The connection breaks: what is under way has no answer, and was done or not. */
   cut(): void
+  /** Called when it breaks. */
+  onCut: () => void
 }
 
 /** Nobody waits longer for a store, in ms. */
@@ -97,10 +99,12 @@ export function createWay(scheduler: Scheduler, host: Host, random: Random, link
     for (const each of all.slice(random.int(all.length + 1))) each.isStopped = true
     for (const each of all) each.lose()
     isSilent = false
+    way.onCut()
   }
 
-  return {
+  const way: Way = {
     link,
+    onCut() {},
     isUp,
     send<T>(work: () => T, limitMs = deadlineMs): Promise<T> {
       if (!isUp()) return Promise.reject(new StoreError('unavailable', 'the store is not connected'))
@@ -140,6 +144,7 @@ export function createWay(scheduler: Scheduler, host: Host, random: Random, link
     },
     cut,
   }
+  return way
 }
 
 /** Does what a store does at once. Answers what to do with its answer. */

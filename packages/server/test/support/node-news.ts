@@ -31,6 +31,7 @@ export class NodeNews {
       saved: () => undefined,
       onRefused: (_, answer) => answer,
       isSilent: () => false,
+      onWaiting() {},
       onStall: async () => {},
       onError: () => {},
       timers: createSystemTimers(),

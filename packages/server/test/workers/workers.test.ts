@@ -42,13 +42,13 @@ describe('several workers', () => {
     )
     expect(rows.map(({ name }) => name).sort()).toEqual(names)
     const redis = new Redis(REDIS_URL)
-    // Each has one connection for what it asks, and one on which it listens.
+    // Each has one connection for what it asks, one on which it listens, and one that shows that it lives.
     const list = String(await redis.client('LIST')).split('\n')
     redis.disconnect()
     // Other tests have nodes of these names on other databases of the server.
     const isOurs = (line: string) => line.includes(` db=${new URL(REDIS_URL).pathname.slice(1)} `)
     for (const name of names)
-      expect(list.filter((line) => isOurs(line) && line.includes(` name=${name} `))).toHaveLength(2)
+      expect(list.filter((line) => isOurs(line) && line.includes(` name=${name} `))).toHaveLength(3)
   })
 
   test('connections are spread over all of them', async () => {

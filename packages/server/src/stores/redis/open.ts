@@ -1,5 +1,6 @@
 import type { Copies } from '../../cluster/copies.port.ts'
 import type { Directory } from '../../cluster/directory.port.ts'
+import type { Ephemerals } from '../../cluster/ephemerals.port.ts'
 import type { Post } from '../../cluster/post.port.ts'
 import type { Counters } from '../../limits/counters.port.ts'
 import { connectionName, idOf } from '../../ports/node-name.ts'
@@ -7,6 +8,7 @@ import type { OwnWakes, Wakes } from '../../push/wakes.port.ts'
 import { createStore, type Store } from './connection.ts'
 import { createRedisCopies } from './copies.ts'
 import { createRedisDirectory } from './directory.ts'
+import { createRedisEphemerals } from './ephemerals.ts'
 import { createRedisCounters } from './limits.ts'
 import { createRedisPost } from './post.ts'
 import { createRedisWakes } from './wakes.ts'
@@ -38,6 +40,7 @@ export interface RedisBackend {
   readonly directory: Directory
   readonly copies: Copies
   readonly post: Post
+  readonly ephemerals: Ephemerals
   readonly counters: Counters
   readonly wakes: Wakes
   /** Resolves when Redis can be used; rejects with what is wrong with it. */
@@ -51,17 +54,20 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, prefix, deployment, fallback, isDead, now, onLimitsAway, onLimitsBack, onError } = options
   const name = connectionName(idOf(node))
   const store = timedStore(createStore(url, onError, { name, prefix, deployment }), options.timed)
+  const ephemerals = createRedisEphemerals({ url, store, onError })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     directory: createRedisDirectory(store, node),
     copies: createRedisCopies(store, node),
     post: createRedisPost({ url, store, node, onError }),
+    ephemerals,
     counters,
     wakes: createRedisWakes({ store, node, isDead, own: options.ownWakes, now }),
     ready: store.ready,
     tryWrite: store.tryWrite,
     close() {
       counters.close()
+      void ephemerals.close()
       store.close()
     },
   }
