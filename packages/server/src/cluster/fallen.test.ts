@@ -193,6 +193,23 @@ for (const [what, happen] of Object.entries(unsure)) {
   })
 }
 
+test('nobody has fallen within 5 s after a store restarted, or lost the sign of this node, though signs were seen again', async () => {
+  redis.origin = 'second'
+  await time.pass(4_500)
+  die('other')
+  fallen.suspect('other')
+  await time.pass(1_500)
+  for (const store of [redis, postgres]) store.held.add('other')
+  await time.pass(10_000)
+  postgres.holding?.onLost()
+  postgres.holding?.onHeld()
+  await time.pass(3_500)
+  die('other')
+  fallen.suspect('other')
+  await time.pass(1_400)
+  expect(fell).toEqual([])
+})
+
 test('5 s after a store restarted, nodes that were seen there again can fall', async () => {
   redis.origin = 'second'
   await time.pass(7_500)
