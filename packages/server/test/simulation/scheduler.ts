@@ -103,7 +103,10 @@ export class Host {
   private readonly scheduler: Scheduler
   private readonly random: Random
   private isDead = false
-  private waiting: (() => void)[] | undefined
+  private standsStill = false
+  /** What was due while it stood still, and what came since and has to wait for that. */
+  private waiting: (() => void)[] = []
+  private isCatchingUp = false
   private lastTurn = 0
   private readonly mourners: (() => void)[] = []
 
@@ -124,14 +127,14 @@ export class Host {
   }
 
   get isStopped(): boolean {
-    return this.waiting !== undefined
+    return this.standsStill
   }
 
   /** kill -9: nothing of it happens any more. */
   kill(): void {
     if (this.isDead) return
     this.isDead = true
-    this.waiting = undefined
+    this.waiting = []
     for (const tell of this.mourners.splice(0)) tell()
   }
 
@@ -142,25 +145,35 @@ export class Host {
 
   /** SIGSTOP. */
   stop(): void {
-    if (!this.isDead) this.waiting ??= []
+    if (!this.isDead) this.standsStill = true
   }
 
-  /** SIGCONT: what was due meanwhile happens now, in the order in which it was due. */
+  /** SIGCONT: what was due meanwhile happens now, in the order in which it was due, and before anything else. */
   goOn(): void {
-    const due = this.waiting ?? []
-    this.waiting = undefined
-    for (const what of due) this.turn(what)
+    this.standsStill = false
+    if (!this.isCatchingUp) this.catchUp()
+  }
+
+  private catchUp(): void {
+    this.isCatchingUp = this.waiting.length > 0
+    if (!this.isCatchingUp) return
+    this.scheduler.after(0, () => {
+      if (!this.standsStill) this.waiting.shift()?.()
+      if (this.standsStill) this.isCatchingUp = false
+      else this.catchUp()
+    })
   }
 
   /** Something happens in this process after so many ms. */
   after(ms: number, what: () => void): Cancel {
     let isOff = false
     const run = () => {
-      if (isOff || this.isDead) return
-      if (this.waiting === undefined) what()
-      else this.waiting.push(run)
+      if (!isOff && !this.isDead) what()
     }
-    const cancel = this.scheduler.after(ms, run)
+    const cancel = this.scheduler.after(ms, () => {
+      if (this.standsStill || this.isCatchingUp) this.waiting.push(run)
+      else run()
+    })
     return () => {
       isOff = true
       cancel()
