@@ -240,4 +240,7 @@ export const notFound: Readonly<Record<string, number>> = {
   'an old step moves a place back': 6,
   'a ring that is over is left to whoever had its timer': 20,
   'a relay that comes after one that was not taken is taken': 20,
+  'a relay goes to a place that is known to be old': 20,
+  // Killed nodes are found by their signs, too.
+  'a dead node is never found': 20,
 }
