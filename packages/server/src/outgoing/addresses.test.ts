@@ -1,4 +1,9 @@
 import { expect, test } from 'bun:test'
+import { createSocket } from 'node:dgram'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startProcess } from '@ringwire/testkit/process'
 import fc from 'fast-check'
 import { createAddressGuard, hostOf, resolveHost } from './addresses.ts'
 
@@ -159,3 +164,39 @@ test('a name has all of its addresses, an address is one', async () => {
   expect(await resolveHost('127.0.0.2')).toEqual(['127.0.0.2'])
   expect(await resolveHost('localhost')).toContainAnyValues(['127.0.0.1', '::1'])
 })
+
+/** Asks for names that nobody answers for, then does what has to go on meanwhile; says what is over, in that order. */
+const besideSilence = `
+import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { resolveHost } from ${JSON.stringify(join(import.meta.dir, 'addresses.ts'))}
+const say = (what) => () => console.log(what)
+const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+for (let n = 0; n < ${2 * availableParallelism()}; n++) resolveHost('silent' + n + '.example').finally(say('silence')).catch(() => {})
+await Promise.all([
+  resolveHost('localhost').then(say('a name')),
+  readFile('/etc/hosts').then(say('a file')),
+  new Promise((resolve) => connect(server.port, 'localhost', resolve)).then(say('a connection')),
+])
+process.exit()
+`
+
+// It needs root on Linux, to give a process a name server of its own.
+test('[HOOK4] names whose name servers are silent hold up no other name, no file and no connection', async () => {
+  const silent = createSocket('udp4')
+  await new Promise<void>((resolve) => silent.bind(53, '127.53.53.53', resolve))
+  const directory = mkdtempSync(join(tmpdir(), 'ringwire-names-'))
+  try {
+    const [settings, program] = [join(directory, 'resolv.conf'), join(directory, 'beside-silence.mjs')]
+    writeFileSync(settings, 'nameserver 127.53.53.53\n')
+    writeFileSync(program, besideSilence)
+    const script = 'mount --bind "$1" /etc/resolv.conf; shift; exec "$@"'
+    const command = ['sh', '-ec', script, 'sh', settings, process.execPath, program]
+    const child = startProcess(['unshare', '--mount', '--propagation', 'private', '--', ...command])
+    expect([await child.exited, child.err]).toEqual([0, ''])
+    expect(child.out.trim().split('\n').sort()).toEqual(['a connection', 'a file', 'a name'])
+  } finally {
+    silent.close()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}, 60_000)

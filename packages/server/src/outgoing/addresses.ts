@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -81,10 +80,14 @@ function parseNetwork(text: string): [Address, number] {
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** The addresses of a name; of an address itself. */
+/**
+ * The addresses of a name; of an address itself. `node:dns` would ask the C library, which keeps a thread until the name
+ * servers answer. The runtime has one such thread for each processor, and also reads files and connects by name with them: a
+ * few names of a stranger whose name servers are silent would stop all of that. c-ares keeps no thread.
+ */
 export async function resolveHost(host: string): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host]
-  return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
+  return (await Bun.dns.lookup(host, { backend: 'c-ares' })).map(({ address }) => address)
 }
 
 /** The host of a URL as `node:net` knows it: without the brackets of IPv6. */
