@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
+import { createPostgresEphemerals } from '../../src/stores/postgres/ephemerals.ts'
 import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { executedOn, explaining, explainSql, uncalledOf, writtenIn } from '../support/executed-plans.ts'
 import { few, fillPostgres } from '../support/million.ts'
@@ -14,11 +15,11 @@ import { useStores } from './store-walk.ts'
 
 /** A page of 2,000 calls or a claim that looks at 5,000 rows, with the rows that are joined to it. */
 const mostRead = 12_000
-/** Tables that do not grow with use: they have one row, or one for each key, product, node or outage. */
+/** Tables that do not grow with use: they have one row, or one for each key, product, node, outage or database. */
 const small = [
   ...['product_keys', 'product_key_secrets', 'product_settings', 'schema_migrations'],
   ...['webhook_removals', 'webhook_revision'],
-  ...['nodes', 'outages', 'readiness', 'deployment'],
+  ...['nodes', 'outages', 'readiness', 'deployment', 'pg_database'],
 ]
 /** Counts who is connected now. The answer needs every row. */
 const readsAllOf = /count\(\*\)::int AS count FROM online/
@@ -50,11 +51,21 @@ async function serveAsNode(): Promise<void> {
   await nodes.stop()
 }
 
+async function holdSign(): Promise<void> {
+  const ephemerals = createPostgresEphemerals(url, 'one')
+  const { promise: held, resolve } = Promise.withResolvers<void>()
+  ephemerals.hold('one', { onHeld: resolve, onLost() {} })
+  await held
+  expect((await ephemerals.look(['one', 'two'])).held).toEqual(new Set(['one']))
+  await ephemerals.close()
+}
+
 async function walk(some: Participant): Promise<void> {
   const stores = await openPostgres({ url, nodeId: 'one', limitMs: 60_000 })
   try {
     await useStores(stores, some)
     await serveAsNode()
+    await holdSign()
   } finally {
     await stores.close()
   }
