@@ -156,7 +156,22 @@ describe('who may connect', () => {
     expect([other.code, other.err]).toEqual([1, expect.stringContaining('keys create --product other')])
     service.signal('SIGTERM')
     await service.ended
-    expect(await phone(ann).ended).toMatchObject({ code: 1, err: expect.stringContaining('was not made') })
+    const nobody = `The connection was not made: no service of Ringwire answers at ${service.url.replace('http', 'ws')}/v1/ws.`
+    expect(await phone(ann).ended).toMatchObject({ code: 1, err: expect.stringContaining(nobody) })
+  })
+
+  test('without --url it goes where RINGWIRE_URL says, as the commands that ask the service do', async () => {
+    const start = (url: string) => {
+      const env = { RINGWIRE_DATA_DIR: box.dataDir, RINGWIRE_URL: url, RINGWIRE_PORT: '1' }
+      const typist = startTyping(['phone', ...ann], env)
+      typists.push(typist)
+      return typist
+    }
+    await envelope(start(service.url), '<', 'auth.ok')
+    const behind = await start('http://127.0.0.1:1/calls/').ended
+    expect(behind).toMatchObject({ code: 1, err: expect.stringContaining('ws://127.0.0.1:1/calls/v1/ws') })
+    const wrong = await start('127.0.0.1:8080').ended
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('RINGWIRE_URL has to be like') })
   })
 
   test('a service that stops ends a script with 1, and says why', async () => {

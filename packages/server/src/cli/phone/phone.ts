@@ -37,7 +37,7 @@ export function addPhoneCommand(program: Command, surroundings: Surroundings, ex
     )
     .option(
       '--url <url>',
-      'ws_url, or the address of the service (default: the URL that ringwire token prints)',
+      'ws_url, or the address of the service (default: RINGWIRE_URL, or the URL that ringwire token prints)',
       readUrl,
     )
   addParticipantOptions(phone, false)
@@ -84,9 +84,21 @@ async function tokenSource(
 }
 
 function defaultUrl(surroundings: Surroundings): string {
+  const { RINGWIRE_URL } = surroundings.env
+  if (RINGWIRE_URL) return webSocketUrl(RINGWIRE_URL)
   const url = wsUrlOf(requireConfig(surroundings).config)
   if (url !== null) return url
   throw new CommandFailure(exitCodes.usage, 'RINGWIRE_PORT is 0, so only the service knows its port: give --url.')
+}
+
+/** Of the address that the other commands ask; a proxy may serve it below a path of its own. */
+function webSocketUrl(address: string): string {
+  const url = URL.canParse(address) ? new URL(address.replace(/^http/, 'ws')) : undefined
+  if (url === undefined || !/^wss?:$/.test(url.protocol)) {
+    throw new CommandFailure(exitCodes.usage, 'RINGWIRE_URL has to be like http://127.0.0.1:8080.')
+  }
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${webSocketPath}`
+  return url.href
 }
 
 /** `http://127.0.0.1:8080` is as good as the whole `ws_url`. */
@@ -113,6 +125,7 @@ interface Closed {
   readonly reason: string
   /** `quit`, `disconnect`, the end of the input. */
   readonly byUs: boolean
+  readonly wasOpen: boolean
   /** What is wrong with the certificate of the service. */
   readonly problem: string | undefined
 }
@@ -169,12 +182,15 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
     return closed
   }
 
-  function tell({ code, reason, byUs, problem }: Closed): void {
+  function tell({ code, reason, byUs, wasOpen, problem }: Closed): void {
     const known = (closeCodes as Record<number, { name: string; meaning: string } | undefined>)[code]
     if (byUs) say('Disconnected.')
     else if (problem !== undefined) say(problem)
-    else if (known === undefined)
-      say(`The connection is gone, or was not made (${code}${reason === '' ? '' : ` ${reason}`}).`)
+    else if (!wasOpen)
+      say(
+        `The connection was not made: no service of Ringwire answers at ${url}. --url (RINGWIRE_URL) says where it is.`,
+      )
+    else if (known === undefined) say(`The connection is gone (${code}${reason === '' ? '' : ` ${reason}`}).`)
     else say(`The service closed the connection: ${code} ${known.name}, ${reason}. ${known.meaning}`)
   }
 
@@ -272,12 +288,16 @@ function openLine(url: string, token: string, onText: (text: string) => void): L
   const { promise: closed, resolve } = Promise.withResolvers<Closed>()
   const socket = new WebSocket(url, ['jwt', token])
   let byUs = false
+  let wasOpen = false
+  socket.onopen = () => {
+    wasOpen = true
+  }
   socket.onmessage = ({ data }) => onText(String(data))
   let problem: string | undefined
   socket.onerror = (event) => {
     problem = 'error' in event ? certificateProblem(event.error, new URL(url)) : undefined
   }
-  socket.onclose = ({ code, reason }) => resolve({ code, reason, byUs, problem })
+  socket.onclose = ({ code, reason }) => resolve({ code, reason, byUs, wasOpen, problem })
   return {
     get state() {
       if (socket.readyState === WebSocket.CONNECTING) return 'connecting'
