@@ -44,6 +44,12 @@ export function noCall(product: string, typed: string): CommandFailure {
   return new CommandFailure(exitCodes.negative, visible(message))
 }
 
+/** Only the calls that go on are looked through for a short id, so one that is over may begin with it. */
+function noLiveCall(product: string, typed: string): CommandFailure {
+  const message = `No call of ${product} that goes on begins with ${typed}. ringwire call list --product ${shellWord(product)} --status live shows those that do.`
+  return new CommandFailure(exitCodes.negative, visible(message))
+}
+
 interface TailOptions {
   product: string
   json?: boolean
@@ -86,15 +92,18 @@ async function endCall(surroundings: Surroundings, typed: string, options: EndOp
     path: `calls/${encodeURIComponent(callUuid)}/end`,
     body: reason === undefined ? {} : { reason },
   })
-  if (answer === undefined) throw noCall(product, typed)
+  if (answer === undefined)
+    throw callUuid === typed && isShort(typed) ? noLiveCall(product, typed) : noCall(product, typed)
   const { call } = answer
   if (json) return printJson(surroundings, { success: true, call })
   surroundings.out(`The call ${call.call_uuid} is over: ${call.status}, ${call.end_reason}.\n`)
 }
 
+const isShort = (typed: string) => typed.length >= fewest && /^[0-9a-f-]{1,35}$/i.test(typed)
+
 /** Of the calls that go on now: what is over needs no end. What was typed, where none of them begins like it. */
 async function fullUuid(surroundings: Surroundings, typed: string, options: EndOptions): Promise<string> {
-  if (typed.length < fewest || !/^[0-9a-f-]{1,35}$/i.test(typed)) return typed
+  if (!isShort(typed)) return typed
   const uuids: string[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query = { status: 'live', limit: '100', ...(cursor !== undefined && { cursor }) }

@@ -87,6 +87,11 @@ test('[SRV2] end asks the service with a product key: both sides hear it', async
     expect((await client.next('call.ended')).data.reason).toBe('ended_by_server')
   const again = await run(`${ask} --key ${productKey.id} --json`, {}, `${productKey.secret}\n`)
   expect([again.code, JSON.parse(again.out).call.end_reason]).toEqual([0, 'ended_by_server'])
+  const short = callUuid.slice(0, 8)
+  expect(await run(`call end ${short} --product shop --url ${service.url}`, key)).toMatchObject({
+    code: 3,
+    err: expect.stringContaining(`No call of shop that goes on begins with ${short}.`),
+  })
   const { out } = await run(`call trace ${callUuid} --product shop`)
   expect(out).toContain('note=closed')
 }, 240_000)
