@@ -17,7 +17,7 @@ import {
   withStore,
 } from './command.ts'
 import { requireKnown } from './known-products.ts'
-import { placeOfKeys } from './signing.ts'
+import { placeOfKeys, shellWord } from './signing.ts'
 
 interface ListenOptions {
   readonly product: string
@@ -148,7 +148,7 @@ function openReceiver(surroundings: Surroundings, id: string, options: ListenOpt
         isAsked()
         return new Response(id)
       }
-      await forward(surroundings, request, options)
+      await forward(surroundings, request, id, options)
       // What the other server answered is shown here; the service has nothing to repeat.
       return new Response(null, { status: 204 })
     },
@@ -157,7 +157,12 @@ function openReceiver(surroundings: Surroundings, id: string, options: ListenOpt
 }
 
 /** Its body and headers as the service signed them. */
-async function forward(surroundings: Surroundings, request: Request, options: ListenOptions): Promise<void> {
+async function forward(
+  surroundings: Surroundings,
+  request: Request,
+  endpointId: string,
+  options: ListenOptions,
+): Promise<void> {
   const body = await request.text()
   const begin = performance.now()
   const answer = options.forwardTo === undefined ? undefined : await ask(options.forwardTo, request, body)
@@ -176,6 +181,11 @@ async function forward(surroundings: Surroundings, request: Request, options: Li
   const paint = (tone: Tone, text: string) => surroundings.terminal?.paint(tone, visible(text)) ?? visible(text)
   const what = [at, paint('strong', type), paint('dim', data.call_uuid ?? webhook_id)].join('  ')
   surroundings.out(`${what}${paint(isGood ? 'good' : 'bad', result)}\n`)
+  if (isGood) return
+  // The service counts it as delivered, so its list of failed deliveries does not have it.
+  const again = `ringwire webhooks retry ${endpointId} ${webhook_id} --product ${shellWord(options.product)}`
+  surroundings.err(visible(`To send it again: ${again}`))
+  surroundings.err('\n')
 }
 
 const passedOn = ['content-type', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature']

@@ -95,8 +95,14 @@ for (const [name, nodesOf] of compositions) {
         refused = true
       })
       await callUntil(() => refused)
+      const [endpoint] = await endpoints()
       command.interrupt()
-      expect((await command.ended).code).toBe(0)
+      const { code, err } = await command.ended
+      expect(code).toBe(0)
+      // The service has each of them as delivered, so only this tells the ids.
+      expect(err).toMatch(
+        new RegExp(`^To send it again: ringwire webhooks retry ${endpoint.id} msg_\\w+ --product shop$`, 'm'),
+      )
       expect(await endpoints()).toEqual([])
     }, 240_000)
 
