@@ -314,6 +314,12 @@ describe('values', () => {
     expect(loadConfig({ RINGWIRE_REBALANCE_PER_SECOND: '0' }).warnings).not.toContain(warned)
   })
 
+  test('a public key of Web Push without its private one is warned of', () => {
+    const warned = 'RINGWIRE_VAPID_PUBLIC_KEY has no effect without RINGWIRE_VAPID_PRIVATE_KEY'
+    expect(loadConfig({ RINGWIRE_VAPID_PUBLIC_KEY: 'BPub' }).warnings).toContain(warned)
+    expect(loadConfig({}).warnings).not.toContain(warned)
+  })
+
   test('[WS8] origins are compared in lower case', () => {
     const { allowedOrigins } = load({ RINGWIRE_ALLOWED_ORIGINS: 'https://App.example.com,capacitor://localhost' })
     expect(allowedOrigins).toEqual(['https://app.example.com', 'capacitor://localhost'])

@@ -55,9 +55,13 @@ export function contradictions(config: Partial<Config>): string[] {
 /** What is set, and does nothing without something else. */
 export function withoutEffect(config: Partial<Config>): string[] {
   const { turnUrls, turnSecrets, turnUsername, rebalancePerSecond = 0, redisUrl } = config
+  const { vapidPrivateKey, vapidPublicKey } = config
   const warnings: string[] = []
   const name = turnSecrets ? 'RINGWIRE_TURN_SECRET' : turnUsername ? 'RINGWIRE_TURN_USERNAME' : undefined
   if (turnUrls?.length === 0 && name !== undefined) warnings.push(`${name} has no effect without RINGWIRE_TURN_URLS`)
+  if (vapidPublicKey && vapidPrivateKey === null) {
+    warnings.push('RINGWIRE_VAPID_PUBLIC_KEY has no effect without RINGWIRE_VAPID_PRIVATE_KEY')
+  }
   if (rebalancePerSecond > 0 && redisUrl === null) {
     warnings.push('RINGWIRE_REBALANCE_PER_SECOND has no effect without REDIS_URL: there are no other nodes')
   }
