@@ -72,6 +72,8 @@ def ask_for_token(options):
             return json.load(response)
     except urllib.error.HTTPError as error:
         raise Refused(error) from None
+    except urllib.error.URLError as error:
+        raise OSError(f"no service answers at {options.url}: {error.reason}") from None
 
 
 class Phone:
@@ -139,7 +141,7 @@ class Phone:
                 if refused.status in WRONG:
                     say(f"{why}: not again")
                     return 1
-            except (OSError, urllib.error.URLError) as error:
+            except OSError as error:
                 why = str(error)
             self.socket = None
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**failures) * random.uniform(0.5, 1)
@@ -174,7 +176,8 @@ async def main(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A phone in the terminal.")
-    parser.add_argument("--url", default="http://127.0.0.1:8080", help="where the service is")
+    url = os.environ.get("RINGWIRE_URL") or "http://127.0.0.1:8080"
+    parser.add_argument("--url", default=url, help="where the service is (default: RINGWIRE_URL, or %(default)s)")
     parser.add_argument("--user", required=True, help="your user ID")
     parser.add_argument("--role", required=True, help="your role")
     parser.add_argument("--peer-role", required=True, help="the role that you may call")

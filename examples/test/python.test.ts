@@ -15,14 +15,15 @@ afterAll(async () => {
   await service.dispose()
 })
 
-function command(user: string, role: string, peerRole: string): string[] {
-  const words = ['--url', service.url, '--user', user, '--role', role, '--peer-role', peerRole]
-  return [requireSystem(['python3']).python3, file, ...words]
+function command(user: string, role: string, peerRole: string, url?: string): string[] {
+  const words = ['--user', user, '--role', role, '--peer-role', peerRole]
+  return [requireSystem(['python3']).python3, file, ...(url === undefined ? [] : ['--url', url]), ...words]
 }
 
 /** The phone in its terminal. */
 function startPhone(user: string, role: string, peerRole: string, environment: Record<string, string> = key) {
-  const child = Bun.spawn(command(user, role, peerRole), {
+  const url = 'RINGWIRE_URL' in environment ? undefined : service.url
+  const child = Bun.spawn(command(user, role, peerRole, url), {
     env: { PATH: process.env.PATH ?? '', ...environment },
     stdin: 'pipe',
     stdout: 'pipe',
@@ -100,6 +101,14 @@ test('what the service refuses is shown with its code; a verb without a call is 
   await eve.says('there is no call')
   eve.type(`invite ${'x'.repeat(300)}`)
   await eve.says('call.error INVALID')
+}, 240_000)
+
+test('without --url it goes where RINGWIRE_URL says; it names the address where nothing answers', async () => {
+  const start = (url: string) => startPhone('gil', 'customer', 'agent', { ...key, RINGWIRE_URL: url })
+  const there = start(service.url)
+  await there.says('online as gil')
+  const away = start('http://127.0.0.1:1')
+  await away.says('no service answers at http://127.0.0.1:1: ')
 }, 240_000)
 
 test('with a wrong secret it says why, with the code and once, and ends', async () => {
