@@ -10,6 +10,8 @@ import { installCommands, run, shell } from './commands.ts'
 const root = new URL('../../../..', import.meta.url).pathname
 const work = mkdtempSync(join(tmpdir(), 'ringwire-tools-'))
 const packages = ['protocol', 'client', 'ui']
+/** It is only for Node and Bun, which read `exports`. */
+const backend = 'server-sdk'
 const tools = {
   // Of Jest before 28.
   resolve: '1.22.14',
@@ -49,8 +51,9 @@ let entries: readonly Entry[] = []
 beforeAll(async () => {
   const tarballs = join(work, 'tarballs')
   await shell(root, installCommands('client', tarballs)[0])
-  const dependencies = Object.fromEntries(packages.map((name) => [`@ringwire/${name}`, `file:${tarballs}/${name}.tgz`]))
-  for (const name of packages) await shell(tarballs, `mv ringwire-${name}-*.tgz ${name}.tgz`)
+  const all = [...packages, backend]
+  const dependencies = Object.fromEntries(all.map((name) => [`@ringwire/${name}`, `file:${tarballs}/${name}.tgz`]))
+  for (const name of all) await shell(tarballs, `mv ringwire-${name}-*.tgz ${name}.tgz`)
   writeFileSync(
     join(work, 'package.json'),
     JSON.stringify({ private: true, dependencies: { ...dependencies, ...tools } }),
@@ -98,10 +101,11 @@ export const unknown: number[] = [createCallMedia, useCall, shouldReconnect, Cal
 }, 240_000)
 
 test('Next.js builds a page of the server with the components, as the README has it', async () => {
-  mkdirSync(join(work, 'app'))
-  const [phone, page] = blocks('packages/ui/README.md', '## In Next.js', '## Components')
+  mkdirSync(join(work, 'app', 'call-token'), { recursive: true })
+  const [phone, page, route] = blocks('packages/ui/README.md', '## In Next.js', '## Components')
   writeFileSync(join(work, 'app', 'phone.tsx'), phone?.text ?? '')
   writeFileSync(join(work, 'app', 'page.tsx'), page?.text ?? '')
+  writeFileSync(join(work, 'app', 'call-token', 'route.ts'), route?.text ?? '')
   writeFileSync(
     join(work, 'app', 'layout.tsx'),
     `export default ({ children }: { children: React.ReactNode }) => <html lang="en"><body>{children}</body></html>\n`,
