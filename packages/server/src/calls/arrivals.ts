@@ -97,7 +97,7 @@ export interface Arrivals {
 
 type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
 
-/** Whoever invites has told everybody of a ring by then, in ms: who was told twice hears it once. */
+/** By this age of a ring, in ms, the inviting node has mostly told every session. A session that gets the ring twice drops the second one. */
 const lateMs = 1_000
 
 /** How long a store that is away is left alone before it is asked again for who is in already, in ms. */

@@ -51,7 +51,7 @@ const defaultHeardMs = 3_000
 /** One that is silent has so long: longer than it takes to hear that a node has started. In ms. */
 const silentMs = 1_500
 const againMs = 100
-/** A question that has no answer for so long is a reason to look whether its node lives, in ms. */
+/** After this time without an answer, in ms, the node that asks looks whether the other one lives. */
 const unansweredMs = 50
 /** Longer than one read: who did not read for so long may be taken for dead. In ms. */
 const stallMs = 3_000

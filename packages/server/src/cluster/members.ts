@@ -161,7 +161,7 @@ export function createMembers(options: MembersOptions): Members {
     } else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       // It counted on since the last look, also where the database's clock says that it was long before.
       Object.assign(known, { beats, hasLeft, sockets, wasHeard: true, since: now, ageMs: Math.min(ageMs, lookMs) })
-      // What it counted before it was found dead may only show now.
+      // This count may be from before its process was found dead.
       if (!hasLeft && !isReplaced(name) && sent - ageMs > known.fellAt) dead.delete(name)
     }
   }

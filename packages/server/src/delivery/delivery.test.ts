@@ -188,6 +188,23 @@ test('a call that ended elsewhere, and nobody said so, is forgotten; one that ha
   expect(delivery.known.has(key)).toBe(false)
 })
 
+/** Over sessions of a test's own, which may be those of several nodes. */
+function deliveryOver(sessions: Sessions, committed: readonly Step[], isHeldElsewhere = false) {
+  return createDelivery({
+    sessions,
+    now: () => time,
+    stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
+    isHeldElsewhere: () => isHeldElsewhere,
+    leftOf: () => left,
+    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    nodes: { tell() {}, told() {} },
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+}
+
 test('[PLACE2] what waits at a place of before goes along before anything that was missed is told', async () => {
   const order: string[] = []
   const first = accepted(ringing()).call
@@ -209,19 +226,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
     takeKept: () => [],
     openGate: (id: string) => noted(`gate ${id}`, undefined),
   } as unknown as Sessions
-  const delivery = createDelivery({
-    sessions,
-    now: () => time,
-    stepsAfter: () => committed,
-    isHeldElsewhere: () => false,
-    leftOf: () => left,
-    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
-    nodes: { tell() {}, told() {} },
-    onApplied() {},
-    onError(error) {
-      throw error
-    },
-  })
+  const delivery = deliveryOver(sessions, committed)
   leave(2, 3)
   expect(await delivery.catchUp(call)).toBe('done')
   expect(toldRows).toEqual([20, 30])
@@ -229,7 +234,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   expect(order.indexOf('hold after')).toBeGreaterThan(0)
 })
 
-test('[REL2] whoever has a place by an answer has its gate before what was kept comes, and before a later step', async () => {
+test('[REL2] an answer closes the gate of a place before kept relays go out, and before a later step', async () => {
   const order: string[] = []
   const { call } = accepted(ringing())
   if (call.status !== 'accepted') throw new Error('unreachable')
@@ -253,19 +258,7 @@ test('[REL2] whoever has a place by an answer has its gate before what was kept 
     takeKept: () => [],
     openGate: (id: string) => void (id === sessionId && order.push('open')),
   } as unknown as Sessions
-  const delivery = createDelivery({
-    sessions,
-    now: () => time,
-    stepsAfter: () => committed,
-    isHeldElsewhere: () => false,
-    leftOf: () => left,
-    onToldLeft: () => {},
-    nodes: { tell() {}, told() {} },
-    onApplied() {},
-    onError(error) {
-      throw error
-    },
-  })
+  const delivery = deliveryOver(sessions, committed)
   leave(2, 3)
   const caughtUp = delivery.catchUp(later)
   setImmediate(find)
@@ -290,19 +283,7 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
     takeKept: () => [],
     openGate: (id: string) => void gates.push(id),
   } as unknown as Sessions
-  const delivery = createDelivery({
-    sessions,
-    now: () => time,
-    stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
-    isHeldElsewhere: () => true,
-    leftOf: () => left,
-    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
-    nodes: { tell() {}, told() {} },
-    onApplied() {},
-    onError(error) {
-      throw error
-    },
-  })
+  const delivery = deliveryOver(sessions, committed, true)
   expect(await delivery.catchUp(call)).toBe('later')
   expect(gates).toEqual([])
   // Nor does its node answer.

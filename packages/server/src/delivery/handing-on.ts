@@ -69,7 +69,7 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
     // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
     const holds = ends ? [] : held.map((side) => places.hold(key, call, side, gate || call.status === 'ringing'))
-    // Whoever has a place by an answer has its gate before a later step says whose the place is, and before what was kept comes.
+    // An answer closes the gate of a place before a later step gives the place to a session, and before kept relays go out.
     const isAwaited = later === undefined || isAnswer(step)
     if (!isAwaited) later.push(...holds)
     // One may fail before it is waited for.

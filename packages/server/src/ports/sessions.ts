@@ -160,7 +160,7 @@ export interface SessionSockets {
 export interface SessionLookup {
   /** Who the session is whose socket this process holds; undefined where it holds none. */
   heldHere(sessionId: string): SessionIdentity | undefined
-  /** The sessions of a participant whose sockets this process holds, and to which nothing of this call was told. */
+  /** The participant's sessions with a socket of this process that have not heard of this call. */
   unaware(participant: Participant, call: string): readonly SessionIdentity[]
   /**
    * The socket of a session, wherever it is; undefined where it has none. `node` holds it as far as the call knows: where a
@@ -177,8 +177,8 @@ export interface SessionLookup {
   /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
   wasClosed(sessionId: string, node: string): MaybePromise<boolean>
   /**
-   * The same time of the last socket of a session, which was of a node; undefined if the service did not close it. `back`:
-   * another node that serves has a socket of it by now [PEER1].
+   * Within how many ms the service expects the client back whose last socket was at `node`; undefined if the service did not
+   * close that socket. `back`: another living node has a socket of the session by now [PEER1].
    */
   awaitedMs(sessionId: string, node: string): MaybePromise<number | 'back' | undefined>
   /** Whether the client of an extended session of this process closed its last socket for good [END6]. */

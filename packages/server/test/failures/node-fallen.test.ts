@@ -28,7 +28,7 @@ const world = worldFor({
   },
 })
 
-/** A node is found dead at once where both it and the other one are known to serve for so long, in seconds. */
+/** Both nodes have to serve for this time before one finds at once that the other is dead, in seconds. */
 const settledS = 8
 const cutMs = 3_000
 const dead = 'its process is dead'

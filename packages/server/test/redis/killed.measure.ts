@@ -14,7 +14,7 @@ import { inviteOf } from '../support/sessions.ts'
  */
 const rounds = Number(process.argv[2] ?? 20)
 const relayEveryMs = 20
-/** A node is known well enough to be found dead at once when it has served for so long, in ms. */
+/** The nodes have to serve for this time before one finds at once that the other is dead, in ms. */
 const settleMs = 8_500
 const longestMs = 30_000
 

@@ -7,7 +7,7 @@ export const indexKey = (hash: string) => `rw:{${tagOfHash(hash)}}:i:${hash}`
 export const inboxOf = (node: string) => `rw:n:{${node}}`
 /** On a cluster, the master of this tag has the signs of all nodes. */
 export const signsTag = 'signs'
-/** A key of that tag, which is never written: a client that asks a master for it that has it no more is told so. */
+/** A key of that tag that no node writes. A master without that slot answers a read of it with the address of the new master. */
 export const signsKey = `rw:{${signsTag}}:s`
 /** The channel to which a node subscribes for as long as it lives. */
 export const signOf = (node: string) => `rw:s:${node}`

@@ -9,8 +9,8 @@ export type MayComeAgain = (first: SeenPush) => boolean
 const foundOutMs = 5_000
 
 /**
- * While Redis is away from a node, what its clients send each other is written unsaved. Who did not hear that it was, and goes
- * on at another node, sends it again there, and that node does not know that it came [EXT3].
+ * While a node has no Redis, it writes relays between its clients unsaved. A sender that goes on at another node before it
+ * hears the ack sends the relay again there, and that node does not know that the peer has it [EXT3].
  */
 export function againOf(readings: readonly Reading[], { faults }: Header): MayComeAgain {
   const sentAgain = new Set<string>()
