@@ -346,8 +346,8 @@ export function createCluster(options: ClusterOptions): Cluster {
     async openDetached(identity, at) {
       const { sessionId } = identity
       if (owner.isHere(sessionId) || (await owner.ownerOf(sessionId)) !== undefined) return
+      // It is saved with what it is told in this turn: if that was waited for here, an empty one could be swept away before.
       table.openDetached(identity, at)
-      await saves.settle()
     },
     async detach(...how) {
       const isGone = table.detach(...how)

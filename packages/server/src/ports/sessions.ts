@@ -230,7 +230,10 @@ export interface SessionPlaces {
    * then on. Rejects with a `StoreError` where the node does not answer.
    */
   findAt(sessionId: string, node: string): MaybePromise<boolean>
-  /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
+  /**
+   * Registers a session that has no socket (any more): its places are remembered from before a restart. Whoever begins one
+   * tells it something at once, for an empty one is forgotten by the next sweep.
+   */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
    * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
+import { newSessionId } from '../../src/ports/session-id.ts'
 import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
 import { comeBack, numbersOf, pushes, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { createSessionNodes, type SessionNode } from './session-nodes.ts'
+import { createSessionNodes, type SessionNode, sendAll } from './session-nodes.ts'
 
 /** Calls that pass a session by, thousands of them, and answers and ends that are told of more than once. */
 const nodes = createSessionNodes()
@@ -131,6 +133,28 @@ test('[REL2] a gate that was opened is open for who takes the place, and a close
     await node.settled()
     expect(numbersOf(to.socket)).toEqual([1])
   }
+})
+
+test('[PLACE2] [WS4] what a session without a socket is told at once waits in it, however long the store takes to save it', async () => {
+  const participant = somebody()
+  const left = { sessionId: newSessionId(participant), participant, deviceId: null, extended: false }
+  const at = Date.now()
+  const { promise: mayBeSaved, resolve: save } = Promise.withResolvers<void>()
+  const before = node.ran.length
+  node.onScript = (name, _args, send) => (name === 'save' ? mayBeSaved.then(send) : send())
+  const { sessions } = node
+  const told = Promise.resolve(sessions.openDetached(left, at)).then(() =>
+    sessions.append(left.sessionId, pushes.stop('c', 2, 1)),
+  )
+  await until('it is being saved', () => node.ran.slice(before).includes('save'))
+  sessions.sweep(at + 1)
+  save()
+  node.onScript = sendAll
+  expect(await told).toBe('kept')
+  await node.settled()
+  const back = await openReady(other.sessions, { participant, deviceId: null }, at + 2)
+  await other.sessions.collectFinals(back.identity)
+  expect(numbersOf(back.socket)).toEqual([1])
 })
 
 /** So many ends are remembered. */

@@ -86,7 +86,13 @@ export function registerTimelines(name: string, start: Start): void {
       }
       pair.callee.send('call.end', { call_uuid: callUuid })
       await pair.caller.next('call.ended')
-      const shown = await timeline(callUuid, 'rung', 'proven', 'relays', 'ended')
+      const look = () => timeline(callUuid, 'rung', 'proven', 'relays', 'ended')
+      let shown = await look()
+      // Counts are written every 5 s: the first ones may be of the middle of the call.
+      await until('all candidates are counted', async () => {
+        shown = await look()
+        return shown.of('relays')[0]?.detail.candidates === 3
+      })
       expect(shown.entries[0]).toMatchObject({
         what: 'invited',
         who: { user_id: pair.callerId, role: 'customer' },
