@@ -157,6 +157,8 @@ export interface Header {
 export interface Recording {
   readonly header: Header
   readonly traces: readonly Trace[]
+  /** What the phones of the people of `apart` saw: others are judged by what these sent. An older recording has none. */
+  readonly tracesApart?: readonly Trace[]
   readonly calls: readonly CallRow[]
   readonly events: readonly EventRow[]
   readonly histories: readonly History[]
@@ -166,13 +168,14 @@ export interface Recording {
 
 /** As lines of JSON: the header, each phone's entries, each call with its events, each history, the webhooks of each endpoint. */
 export function saveRecording(path: string, recording: Recording): void {
-  const { header, traces, calls, events, histories, hooks } = recording
+  const { header, traces, tracesApart = [], calls, events, histories, hooks } = recording
   const eventsOf = Map.groupBy(events, ({ call_uuid }) => call_uuid)
   const lines: unknown[] = [{ header }]
   for (const { user, entries } of traces) {
     lines.push({ trace: user })
     for (const entry of entries) lines.push(entry)
   }
+  for (const { user, entries } of tracesApart) lines.push({ trace: user, isApart: true }, ...entries)
   for (const call of calls) lines.push({ call, events: eventsOf.get(call.call_uuid) ?? [] })
   for (const history of histories) lines.push({ history })
   for (const came of hooks) lines.push({ hooks: came })
@@ -181,7 +184,7 @@ export function saveRecording(path: string, recording: Recording): void {
 
 type Line =
   | { readonly header: Header }
-  | { readonly trace: string }
+  | { readonly trace: string; readonly isApart?: true }
   | { readonly call: CallRow; readonly events: readonly EventRow[] }
   | { readonly history: History }
   | { readonly hooks: readonly Hook[] }
@@ -191,6 +194,8 @@ export function loadRecording(path: string): Recording {
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
   let header: Header | undefined
   const traces: { user: string; entries: Entry[] }[] = []
+  const tracesApart: typeof traces = []
+  let last = traces
   const calls: CallRow[] = []
   const events: EventRow[] = []
   const histories: History[] = []
@@ -198,16 +203,18 @@ export function loadRecording(path: string): Recording {
   for (const text of lines) {
     const line = JSON.parse(text) as Line
     if ('header' in line) header = line.header
-    else if ('trace' in line) traces.push({ user: line.trace, entries: [] })
-    else if ('call' in line) {
+    else if ('trace' in line) {
+      last = line.isApart === true ? tracesApart : traces
+      last.push({ user: line.trace, entries: [] })
+    } else if ('call' in line) {
       calls.push(line.call)
       events.push(...line.events)
     } else if ('history' in line) histories.push(line.history)
     else if ('hooks' in line) hooks.push(line.hooks)
-    else traces.at(-1)?.entries.push(line)
+    else last.at(-1)?.entries.push(line)
   }
   if (header === undefined) throw new Error(`${path} is no recording`)
-  return { header, traces, calls, events, histories, hooks }
+  return { header, traces, tracesApart, calls, events, histories, hooks }
 }
 
 export function isRelay(frame: Frame): boolean {

@@ -98,6 +98,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
       apart: [...new Set(people.filter(({ isApart }) => isApart).map(({ person }) => person.userId))],
     },
     traces: tracesOf(people, false),
+    tracesApart: people.flatMap(({ isApart, trace }) => (isApart ? trace : [])),
     ...rowsOf(cluster.database),
     histories: [],
     hooks: [],

@@ -23,7 +23,7 @@ export interface Verdict {
 
 /** Compares what everybody saw, what PostgreSQL holds, and what was acknowledged. */
 export function check(recording: Recording): Verdict {
-  const { header, traces, histories, hooks } = recording
+  const { header, traces, tracesApart = [], histories, hooks } = recording
   const violations: Violation[] = []
   const report: Report = (kind, text, { user, call, at } = {}) => {
     violations.push({
@@ -38,7 +38,7 @@ export function check(recording: Recording): Verdict {
   const apart = new Set(header.apart)
   const patience = createPatience(header)
   const facts = factsOf(recording)
-  const losses = lossesOf(readings, facts, header)
+  const losses = lossesOf(readings, tracesApart, facts, header)
   const mayComeAgain = againOf(readings, header)
   for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
   for (const { node, line, at } of header.bugs ?? []) report('bug', `node ${node} logged ${line}`, { at })

@@ -1,8 +1,8 @@
-import { type FaultRecord, type Frame, type Header, isRelay } from '../recording.ts'
+import { type FaultRecord, type Frame, type Header, isRelay, type Trace } from '../recording.ts'
 import { lengthOf, markOf } from '../relay-text.ts'
 import { type Facts, sideOf } from './facts.ts'
 import { clockSlackMs, evictionShowsMs, type Report } from './findings.ts'
-import { outcomeOf, type Reading, type SeenRequest, type SeenState, type Stretch } from './reading.ts'
+import { outcomeOf, type Reading, read, type SeenState, type Stretch } from './reading.ts'
 
 /** A loss that was declared: a resume that was refused, or a log that began again under a socket. */
 export interface Loss {
@@ -12,19 +12,47 @@ export interface Loss {
   readonly reason: string | undefined
 }
 
+/** A relay that went out, and may have got into its receiver's log. */
+interface Sent {
+  readonly sender: string
+  readonly frame: Frame
+  readonly firstAt: number
+}
+
 /** Somebody's session, what was sent to it, and what else is known. */
 interface Case {
   readonly reading: Reading
-  readonly sent: readonly SeenRequest[]
+  readonly sent: readonly Sent[]
   readonly facts: Facts
   readonly header: Header
 }
 
-/** A log is lost with what holds it, and keeps so much for so long; nothing else explains a loss [RES1, RES2, RES4]. */
-export function lossesOf(readings: readonly Reading[], facts: Facts, header: Header): Loss[] {
-  const relays = readings.flatMap(({ requests }) => requests).filter(({ frame }) => isRelay(frame))
+/**
+ * A log is lost with what holds it, and keeps so much for so long; nothing else explains a loss [RES1, RES2, RES4].
+ * `apart`: what people with several phones, or with base clients, saw: what they sent fills the logs of others, too.
+ */
+export function lossesOf(readings: readonly Reading[], apart: readonly Trace[], facts: Facts, header: Header): Loss[] {
+  const relays = [
+    ...readings.flatMap(sentIn),
+    ...apart.flatMap((trace) => [...sentIn(read(trace)), ...unnumbered(trace)]),
+  ]
   const relaysTo = Map.groupBy(relays, (relay) => receiverOf(relay, facts))
   return readings.flatMap((reading) => lossesIn({ reading, sent: relaysTo.get(reading.user) ?? [], facts, header }))
+}
+
+function sentIn({ user, requests }: Reading): Sent[] {
+  return requests.flatMap((request) => {
+    const { frame, firstAt } = request
+    return isRelay(frame) && outcomeOf(request) !== 'refused' ? [{ sender: user, frame, firstAt }] : []
+  })
+}
+
+/** The relays of a base client: they have no number, and nobody answers them. */
+function unnumbered({ user, entries }: Trace): Sent[] {
+  return entries.flatMap((entry) => {
+    if (entry.kind !== 'out' || entry.frame.n !== undefined || !isRelay(entry.frame)) return []
+    return [{ sender: user, frame: entry.frame, firstAt: entry.at }]
+  })
 }
 
 export function checkLosses(losses: readonly Loss[], report: Report): void {
@@ -124,18 +152,17 @@ function goneAt({ at }: SeenState, { reading, header }: Case): number {
 }
 
 /** Relays that may have been in the log when it ended, after the last push that its phone saw. */
-function missedBy({ at, index }: SeenState, { from, pushes }: Stretch, known: Case): SeenRequest[] {
+function missedBy({ at, index }: SeenState, { from, pushes }: Stretch, known: Case): Sent[] {
   const { reading, sent, facts, header } = known
   const seen = reading.stretches.flatMap((stretch) => stretch.pushes).filter((push) => push.index < index)
   const came = new Set(
     seen.filter(({ frame }) => isRelay(frame)).map(({ frame }) => nameOf(frame, frame.data?.from_user_id)),
   )
   const lastAt = pushes.findLast(({ frame }) => frame.seq !== undefined)?.at ?? from
-  return sent.filter((relay) => {
-    const { frame, firstAt, session } = relay
+  return sent.filter(({ sender, frame, firstAt }) => {
     const endedAt = facts.get(frame.data?.call_uuid ?? '')?.row.ended_at ?? Number.POSITIVE_INFINITY
     const isOpen = firstAt <= at && endedAt + clockSlackMs > header.startedAt + lastAt
-    return isOpen && outcomeOf(relay) !== 'refused' && !came.has(nameOf(frame, session.user))
+    return isOpen && !came.has(nameOf(frame, sender))
   })
 }
 
@@ -143,8 +170,8 @@ function nameOf(frame: Frame, sender: string | undefined): string {
   return `${frame.data?.call_uuid} ${sender} ${markOf(frame)}`
 }
 
-function receiverOf({ frame, session }: SeenRequest, facts: Facts): string | undefined {
+function receiverOf({ frame, sender }: Sent, facts: Facts): string | undefined {
   const fact = facts.get(frame.data?.call_uuid ?? '')
-  const side = fact === undefined ? undefined : sideOf(fact, session.user)
+  const side = fact === undefined ? undefined : sideOf(fact, sender)
   return side === undefined ? undefined : fact?.row[side === 'caller' ? 'callee' : 'caller']
 }

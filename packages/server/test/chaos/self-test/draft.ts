@@ -74,6 +74,26 @@ export function missed(draft: Draft, count: number): Spot {
   return hello
 }
 
+/**
+ * The same, where who sent them has several phones, or a base client: its trace is apart, its relays have no number and no
+ * reply, and what it began and did is not compared with what it saw.
+ */
+export function missedApart(draft: Draft, count: number): Spot {
+  const hello = missed(draft, count)
+  const isSender = ({ entries }: DraftTrace) =>
+    entries.some((entry) => entry.kind === 'out' && entry.frame.request_id?.startsWith('long.'))
+  const sender = firstOf(draft.traces.filter(isSender), 'sender')
+  for (const entry of sender.entries) {
+    if (entry.kind !== 'out' || entry.frame.request_id?.startsWith('long.') !== true) continue
+    delete entry.frame.n
+    delete entry.frame.request_id
+  }
+  draft.traces = draft.traces.filter((trace) => trace !== sender)
+  draft.tracesApart = [sender]
+  draft.header.apart = [sender.user]
+  return hello
+}
+
 /** Where the part of the session that holds this frame ends: at the next `auth.ok` that begins anew, or a reset. */
 function endOfStretch({ trace, index }: Spot): number {
   const end = trace.entries.findIndex((entry, i) => i > index && entry.kind === 'in' && isFresh(entry.frame))

@@ -1,4 +1,4 @@
-import { type Draft, firstOf, isPush, isResume, missed, refuse, reset, type Spot, spots } from './draft.ts'
+import { type Draft, firstOf, isPush, isResume, missed, missedApart, refuse, reset, type Spot, spots } from './draft.ts'
 import type { Plant } from './plant.ts'
 
 /** How long a fault of these runs may show itself, in ms. */
@@ -66,6 +66,12 @@ export const plantsInLosses: readonly Plant[] = [
     kind: 'resume',
     recording: 'several',
     plant: (draft) => refuse(missed(draft, 20)),
+  },
+  {
+    name: 'recovered: false, and less was missed than a log keeps, from a base client',
+    kind: 'resume',
+    recording: 'several',
+    plant: (draft) => refuse(missedApart(draft, 20)),
   },
   {
     name: 'recovered: true, and another log',

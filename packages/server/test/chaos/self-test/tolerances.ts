@@ -12,6 +12,7 @@ import {
   isResume,
   lose,
   missed,
+  missedApart,
   pushAfter,
   refuse,
   replyTo,
@@ -187,6 +188,13 @@ export const tolerances: readonly Tolerance[] = [
     recording: 'several',
     change(draft) {
       refuse(missed(draft, 24))
+    },
+  },
+  {
+    name: 'a session that missed more than its log keeps, from a base client',
+    recording: 'several',
+    change(draft) {
+      refuse(missedApart(draft, 24))
     },
   },
   {
