@@ -41,14 +41,14 @@ export function createRemoteSinks(
       // Only its node knows.
       isBusy: true,
       isClosed: false,
-      // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
+      // A node that lives and does not answer proves nothing: its answer may be lost, and whoever asked would wait for nothing [PLACE4].
       async probe() {
         for (const since = timers.monotonic(); await living.isThere(node); ) {
           const answer = await answerOf(node, ['probe', sessionId])
           if (answer !== undefined) return answer === true
           if (living.isSilent(node)) return false
           // One that had just started was taken for silent, and asked for a moment alone.
-          if (timers.monotonic() - since > busyMs) return true
+          if (timers.monotonic() - since > busyMs) throw noAnswer()
         }
         return false
       },
@@ -56,11 +56,15 @@ export function createRemoteSinks(
       async retire() {
         const answer = await answerOf(node, ['retire', sessionId])
         if (answer !== undefined || !living.isAlive(node)) return
-        throw new StoreError('unavailable', 'the node that holds the socket does not answer')
+        throw noAnswer()
       },
     }
     remotes.set(key, sink)
     forgetOldest(remotes, mostRemotes)
     return sink
   }
+}
+
+function noAnswer(): StoreError {
+  return new StoreError('unavailable', 'the node that holds the socket does not answer')
 }

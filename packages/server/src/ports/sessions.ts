@@ -15,7 +15,10 @@ export interface Sink {
   pushed(seq: number, rings?: string, isEvent?: boolean, isUrgent?: boolean): void
   /** Up to which of them everything was written to the socket; 0 for one of another process. */
   readonly writtenSeq: number
-  /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
+  /**
+   * Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. Rejects with a
+   * `StoreError` where the node of the socket lives and does not answer: then nobody knows.
+   */
   probe(): Promise<boolean>
   /** Closes because the service says so [CLOSE]. `cause`: what the log says of it, if not the reason [LOG2]. */
   close(code: CloseCode, reason: string, cause?: string): void
