@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import type { Cluster } from '../../src/cluster/sessions.ts'
+import type { Cluster } from '../../src/cluster/cluster.ts'
 import type { Sessions, Sink } from '../../src/ports/sessions.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import type { RedisDatabases } from '../support/redis.ts'

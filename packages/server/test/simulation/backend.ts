@@ -1,6 +1,6 @@
+import { type ClusterOptions, createCluster } from '../../src/cluster/cluster.ts'
 import { createFallen } from '../../src/cluster/fallen.ts'
 import { createMembers, type MembersOptions } from '../../src/cluster/members.ts'
-import { type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
 import type { Nodes } from '../../src/ports/nodes.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Database } from './database.ts'

@@ -20,7 +20,8 @@ const saves = 'cluster/saves.ts'
 const inbox = 'cluster/inbox.ts'
 const members = 'cluster/members.ts'
 const requests = 'cluster/requests.ts'
-const sessions = 'cluster/sessions.ts'
+const lostSessions = 'cluster/lost-sessions.ts'
+const ownSessions = 'cluster/own-sessions.ts'
 const places = 'session/places.ts'
 const table = 'session/table.ts'
 
@@ -171,13 +172,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'what a former owner had is not dropped',
-    file: sessions,
-    find: '    table.drop(session.identity.sessionId)\n',
+    file: lostSessions,
+    find: '      table.drop(session.identity.sessionId)\n',
     put: '',
   },
   {
     name: 'after Redis was emptied nobody writes again',
-    file: sessions,
+    file: ownSessions,
     find: 'if (session.saving.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)',
     put: '',
   },

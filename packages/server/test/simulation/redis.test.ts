@@ -1,4 +1,4 @@
-import { createCluster } from '../../src/cluster/sessions.ts'
+import { createCluster } from '../../src/cluster/cluster.ts'
 import { harnessAcross, type Nodes } from '../contracts/redis-harness.ts'
 import { type OpenSessions, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'

@@ -1,4 +1,4 @@
-import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/sessions.ts'
+import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/cluster.ts'
 import { newEpoch } from '../../src/ports/session-id.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import { createRedisCopies } from '../../src/stores/redis/copies.ts'
