@@ -4,6 +4,7 @@ import { type AdminListener, listenForAdmin } from './admin.ts'
 import { type Backend, openBackend, type Stores } from './backend.ts'
 import { isLive } from './call/call.ts'
 import type { Domain } from './calls/domain.ts'
+import { removeAddress, writeAddress } from './config/address-file.ts'
 import { type Config, isLoopbackHost } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
 import { readTlsFiles, type TlsPaths } from './config/tls-files.ts'
@@ -168,6 +169,8 @@ function createPort({ deps, journal, descriptors, backend, front }: Running) {
   const { config, logger } = deps
   const { gateway, app, clientAddress } = front
   const keepsIdle = () => descriptors.room() === 'free'
+  // With a database several processes may share a data directory, or none may be written to.
+  const hasDirectory = config.databaseUrl === null
   let demo: Demo | undefined
   let listener: Listener | undefined
   let renewal: TlsRenewal | undefined
@@ -184,8 +187,10 @@ function createPort({ deps, journal, descriptors, backend, front }: Running) {
         listener = listen({ config, tls: pair, clientAddress, gateway, app, demo, journal, keepsIdle })
         renewal = paths && pair && createTlsRenewal({ paths, pair, renew: listener.renew, logger })
         unwatch = watchDescriptors(descriptors, listener, logger)
+        if (hasDirectory) writeAddress(config.dataDir, listener.url)
       },
       async stop() {
+        if (hasDirectory) removeAddress(config.dataDir)
         renewal?.stop()
         unwatch()
         await listener?.stop()

@@ -1,7 +1,7 @@
 /** Commands that ask the running service, as a backend does: with a product key. */
 import type { Command } from 'commander'
-import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
-import { wsUrlOf } from './token.ts'
+import { CommandFailure, exitCodes, type Surroundings } from './command.ts'
+import { requireServiceUrl } from './service-url.ts'
 import { certificateProblem } from './untrusted.ts'
 
 export interface AskOptions {
@@ -23,7 +23,7 @@ export function withServiceOptions(command: Command): Command {
       '--key <id>',
       'product key (default: RINGWIRE_KEY_ID); its secret is RINGWIRE_KEY_SECRET, or standard input',
     )
-    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or as its settings say)')
+    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or where the service here listens)')
 }
 
 interface Asked {
@@ -67,7 +67,7 @@ export async function askService<T>(
 ): Promise<T | undefined> {
   const { method, body, limitMs = 10_000 } = asked
   const { key: keyId, secret } = await withKey(surroundings, options)
-  const base = options.url ?? surroundings.env.RINGWIRE_URL ?? urlOf(surroundings)
+  const base = options.url ?? requireServiceUrl(surroundings)
   if (!URL.canParse(base))
     throw new CommandFailure(
       exitCodes.usage,
@@ -124,10 +124,4 @@ function read<T>(text: string): T | undefined {
   } catch {
     return undefined
   }
-}
-
-function urlOf(surroundings: Surroundings): string {
-  const url = wsUrlOf(requireConfig(surroundings).config)
-  if (url !== null) return new URL(url.replace(/^ws/, 'http')).origin
-  throw new CommandFailure(exitCodes.usage, 'RINGWIRE_PORT is 0, so only the service knows its port: give --url.')
 }

@@ -4,7 +4,6 @@ import { keyTag } from '../auth/key-tag.ts'
 import { diagnoseToken } from '../auth/token-diagnosis.ts'
 import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config/config.ts'
-import { createWsUrl } from '../config/ws-url.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import { participantHash } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -20,6 +19,7 @@ import {
   withStore,
 } from './command.ts'
 import { name, participantName, participantNames, whole } from './options.ts'
+import { findWsUrl } from './service-url.ts'
 import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
 
 /** Who a token is for. */
@@ -85,9 +85,9 @@ export function issueToken({ tokens }: Signer, options: ParticipantOptions): { t
 
 async function mint(surroundings: Surroundings, options: ParticipantOptions & { json?: boolean }): Promise<void> {
   const signer = await requireSigner(surroundings, options.product)
-  const { config, kid, place } = signer
+  const { kid, place } = signer
   const { token, expiresAt } = issueToken(signer, options)
-  const url = wsUrlOf(config)
+  const url = findWsUrl(surroundings)
   const expires = new Date(expiresAt).toISOString()
   if (options.json) {
     return printJson(surroundings, { token, ws_url: url, expires_at: expires, signed_by: { kid, secrets: place } })
@@ -99,13 +99,6 @@ async function mint(surroundings: Surroundings, options: ParticipantOptions & { 
   ])
   surroundings.err(`Signed with the key ${kid} of ${place}. A service with other secrets refuses it.\n`)
   surroundings.err('To call with it: ringwire phone --token -, which asks for it.\n')
-}
-
-/** null where only the running service knows its port. */
-export function wsUrlOf(config: Config): string | null {
-  if (config.publicUrl === null && config.port === 0) return null
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  return createWsUrl(config)(`${config.tlsCert === null ? 'http' : 'https'}://${host}:${config.port}/`)
 }
 
 async function verify(surroundings: Surroundings, text = '-', { json }: { json?: boolean } = {}): Promise<void> {

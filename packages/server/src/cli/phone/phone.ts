@@ -5,9 +5,10 @@
 import { closeCodes } from '@ringwire/protocol/close-codes'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { type Command, InvalidArgumentError } from 'commander'
-import { CommandFailure, exitCodes, type LineConsole, requireConfig, type Surroundings, visible } from '../command.ts'
+import { CommandFailure, exitCodes, type LineConsole, type Surroundings, visible } from '../command.ts'
+import { requireWsUrl } from '../service-url.ts'
 import { requireSigner } from '../signing.ts'
-import { addParticipantOptions, issueToken, type ParticipantOptions, wsUrlOf } from '../token.ts'
+import { addParticipantOptions, issueToken, type ParticipantOptions } from '../token.ts'
 import { certificateProblem } from '../untrusted.ts'
 import { createPhoneCalls, type PhoneCalls } from './calls.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
@@ -46,7 +47,7 @@ export function addPhoneCommand(program: Command, surroundings: Surroundings, ex
 
 async function run(surroundings: Surroundings, options: PhoneOptions): Promise<number> {
   const source = await tokenSource(surroundings, options)
-  const url = options.url ?? defaultUrl(surroundings)
+  const url = options.url ?? requireWsUrl(surroundings)
   const console = surroundings.openConsole(typedWords)
   try {
     return await createPhone({ surroundings, console, url, getToken: await source(console) })()
@@ -81,24 +82,6 @@ async function tokenSource(
   const { contextType = 'test', contextId = 'test' } = options
   const whole = { ...options, product, user, role, peerRole, contextType, contextId }
   return async () => () => issueToken(signer, whole).token
-}
-
-function defaultUrl(surroundings: Surroundings): string {
-  const { RINGWIRE_URL } = surroundings.env
-  if (RINGWIRE_URL) return webSocketUrl(RINGWIRE_URL)
-  const url = wsUrlOf(requireConfig(surroundings).config)
-  if (url !== null) return url
-  throw new CommandFailure(exitCodes.usage, 'RINGWIRE_PORT is 0, so only the service knows its port: give --url.')
-}
-
-/** Of the address that the other commands ask; a proxy may serve it below a path of its own. */
-function webSocketUrl(address: string): string {
-  const url = URL.canParse(address) ? new URL(address.replace(/^http/, 'ws')) : undefined
-  if (url === undefined || !/^wss?:$/.test(url.protocol)) {
-    throw new CommandFailure(exitCodes.usage, 'RINGWIRE_URL has to be like http://127.0.0.1:8080.')
-  }
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${webSocketPath}`
-  return url.href
 }
 
 /** `http://127.0.0.1:8080` is as good as the whole `ws_url`. */

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { isRunning } from '../../ports/running.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { fileFailure, isBusy } from './connection.ts'
 
@@ -87,17 +88,10 @@ function inUse(dir: DataDir): string {
 
 /** The process that holds the lock; undefined where its number is not known, or no longer true. */
 function readPid(dir: DataDir): number | undefined {
-  let pid: number
   try {
-    pid = Number(/^[1-9]\d{0,9}(?=\n$)/.exec(readFileSync(pidFile(dir), 'utf8'))?.[0])
+    const pid = Number(/^[1-9]\d{0,9}(?=\n$)/.exec(readFileSync(pidFile(dir), 'utf8'))?.[0])
+    return isRunning(pid) ? pid : undefined
   } catch {
     return undefined
-  }
-  try {
-    // Signal 0 only asks whether there is such a process.
-    process.kill(pid, 0)
-    return pid
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' ? pid : undefined
   }
 }
