@@ -5,7 +5,7 @@
  *   findSlip(program, args, variables) → the first word of the command line that is neither command nor option, or undefined
  */
 import type { Command, Option } from 'commander'
-import { nearest } from './nearest.ts'
+import { nearest } from '../config/nearest.ts'
 
 export interface CommandRow {
   /** `['keys', 'create']` */

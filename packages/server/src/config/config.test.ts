@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { describeConfig, isLoopbackHost, loadConfig, settingRows } from './config.ts'
 import { oddTimes } from './contradictions.ts'
@@ -367,7 +368,7 @@ describe('what belongs together', () => {
     const REDIS_URL = 'redis://user:pass@127.0.0.1'
     expect(problems({ REDIS_URL })).toEqual([
       expect.stringContaining('REDIS_URL needs DATABASE_URL'),
-      expect.stringContaining('REDIS_URL needs RINGWIRE_JWT_SECRETS'),
+      expect.stringMatching(/^REDIS_URL needs RINGWIRE_JWT_SECRETS.*=k1:\$\(openssl rand -hex 32\)/),
     ])
     const [problem = ''] = problems({ REDIS_URL: 'redis://user:pass@host/db' })
     expect(problem).toContain('REDIS_URL has a path')
@@ -429,8 +430,46 @@ describe('what belongs together', () => {
     expect(ok).toBe(true)
     expect(warnings).toEqual([
       'RINGWIRE_A is not a setting of Ringwire; it is ignored',
-      'RINGWIRE_PROT is not a setting of Ringwire; it is ignored',
+      'RINGWIRE_PROT is not a setting of Ringwire; it is ignored. Did you mean RINGWIRE_PORT?',
     ])
+  })
+
+  test('a problem with a secret says how to make one', () => {
+    const madeSecrets = loadConfig({ RINGWIRE_JWT_SECRETS: `k1:${randomBytes(32).toString('hex')}` })
+    expect(madeSecrets).toMatchObject({ ok: true, warnings: [] })
+    for (const env of [
+      { RINGWIRE_JWT_SECRETS: 'secret' },
+      { RINGWIRE_JWT_SECRETS: 'k1:secret' },
+      { RINGWIRE_JWT_SECRETS: ',' },
+      { RINGWIRE_ADMIN_TOKEN: 'secret' },
+      { RINGWIRE_ADMIN_PORT: '9464', RINGWIRE_ADMIN_HOST: '0.0.0.0' },
+      { RINGWIRE_TURN_URLS: 'turn:turn.example.com' },
+    ]) {
+      expect(problems(env)).toEqual([expect.stringContaining('openssl rand -hex 32')])
+    }
+    const { warnings } = loadConfig({ RINGWIRE_BOOTSTRAP_KEYS: 'a:hunter2:shop' })
+    expect(warnings).toEqual([expect.stringContaining('openssl rand -hex 32')])
+    expect(problems({ RINGWIRE_VAPID_PRIVATE_KEY: 'x', RINGWIRE_VAPID_SUBJECT: 'mailto:a@example.com' })).toEqual([
+      expect.stringContaining('ringwire vapid'),
+    ])
+  })
+
+  test('a slip in the name of a variable leads to the one that was meant', () => {
+    for (const [slip, meant] of [
+      ['RINGWIRE_port', 'RINGWIRE_PORT'],
+      ['RINGWIRE_JWT_SECRET', 'RINGWIRE_JWT_SECRETS'],
+      ['RINGWIRE_JWT_SECRET_FILE', 'RINGWIRE_JWT_SECRETS_FILE'],
+      ['RINGWIRE_REDIS_URL', 'REDIS_URL'],
+      ['RINGWIRE_DATABASE_URL', 'DATABASE_URL'],
+      ['RINGWIRE_KEYID', 'RINGWIRE_KEY_ID'],
+      ['RINGWIRE_', undefined],
+      ['RINGWIRE_NONSENSE', undefined],
+    ] as const) {
+      const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
+      expect(loadConfig({ [slip]: '1' }).warnings).toEqual([
+        `${slip} is not a setting of Ringwire; it is ignored${hint}`,
+      ])
+    }
   })
 
   test('[ADM1] the listener for operators has a port of its own, and a token where others can reach it', () => {

@@ -9,6 +9,7 @@
  */
 import { contradictions, withoutEffect } from './contradictions.ts'
 import type { JwtSecret } from './jwt-secrets.ts'
+import { nearest } from './nearest.ts'
 import { readSecretFile } from './secret-files.ts'
 import type { Setting } from './setting.ts'
 import { type Config, settings } from './settings.ts'
@@ -96,8 +97,21 @@ function unknownVariables(env: Environment): string[] {
   const all = Object.values<Setting<unknown>>(settings)
   const known = new Set(all.flatMap(({ name, hasFile }) => (hasFile ? [name, fileVariable(name)] : [name])))
   for (const name of ofCommands) known.add(name)
-  const unknown = Object.keys(env).filter((name) => name.startsWith('RINGWIRE_') && !known.has(name))
-  return unknown.sort().map((name) => `${name} is not a setting of Ringwire; it is ignored`)
+  const unknown = Object.keys(env).filter((name) => name.startsWith(prefix) && !known.has(name))
+  return unknown.sort().map((name) => {
+    const meant = meantBy(name, [...known])
+    const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
+    return `${name} is not a setting of Ringwire; it is ignored${hint}`
+  })
+}
+
+const prefix = 'RINGWIRE_'
+
+/** All have the prefix, or none is meant to: with it, short names would look alike. */
+function meantBy(name: string, known: readonly string[]): string | undefined {
+  const bare = (variable: string) => variable.replace(prefix, '')
+  const meant = nearest(bare(name), known.map(bare))
+  return known.find((variable) => bare(variable) === meant)
 }
 
 export interface SettingRow {

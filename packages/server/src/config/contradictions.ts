@@ -1,3 +1,4 @@
+import { makesSecret } from './made-secret.ts'
 import type { Config } from './settings.ts'
 import { isLoopbackHost } from './values.ts'
 
@@ -19,20 +20,28 @@ export function contradictions(config: Partial<Config>): string[] {
   }
   if (turnUrls !== undefined && turnUrls.length > 0) {
     if (turnSecrets === null && turnUsername === null && turnCredential === null) {
-      problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
+      problems.push(
+        `RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, the static-auth-secret of coturn (${makesSecret}), or RINGWIRE_TURN_USERNAME and _CREDENTIAL`,
+      )
     }
   }
   problems.push(...pushProblems(config))
   if (config.redisUrl) {
     if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
-    if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
+    if (config.jwtSecrets === null) {
+      problems.push(
+        'REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same. To make it: RINGWIRE_JWT_SECRETS=k1:$(openssl rand -hex 32). To keep what a data directory signs with: ringwire migrate --print-jwt-secrets',
+      )
+    }
   } else if (config.redisUrl === null && hasWorkers && !config.demo) {
     problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
   }
   const { adminPort, adminHost, adminTokens } = config
   if (typeof adminPort === 'number' && adminHost !== undefined) {
     if (adminTokens === null && !isLoopbackHost(adminHost)) {
-      problems.push('RINGWIRE_ADMIN_TOKEN is required where RINGWIRE_ADMIN_HOST is no loopback address, as 127.0.0.1')
+      problems.push(
+        `RINGWIRE_ADMIN_TOKEN is required where RINGWIRE_ADMIN_HOST is no loopback address, as 127.0.0.1: ${makesSecret}`,
+      )
     }
     if (adminPort !== 0 && adminPort === config.port) {
       problems.push('RINGWIRE_ADMIN_PORT has to be another port than RINGWIRE_PORT')

@@ -46,14 +46,15 @@ test('[KEY1] [LOG1] what is wrong with a key names its kid and file, and shows n
   const publicKey = file('public.pem', open)
   const text = file('text.pem', 'hunter2')
   const missing = join(base, 'missing.pem')
+  const form = 'is not kid:base64url or kid:file:PATH (after the kid and a colon, openssl rand -hex 32 makes one)'
   const cases: [string, string][] = [
     [`k:file:${missing}`, `k names no readable file: ${missing} (ENOENT)`],
     [`k:file:${base}`, `k names no readable file: ${base} (a directory)`],
     [`k:file:${publicKey}`, `k: ${publicKey} holds a public key; the private one is needed`],
     [`k:file:${text}`, `k: ${text} holds no private key (PEM)`],
     [`h:${secret},k:file:${ed},k:file:${ec}`, 'k is there twice'],
-    ['k:file:', 'entry 1 is not kid:base64url or kid:file:PATH'],
-    [`h:${secret},file:${ed}`, 'entry 2 is not kid:base64url or kid:file:PATH'],
+    ['k:file:', `entry 1 ${form}`],
+    [`h:${secret},file:${ed}`, `entry 2 ${form}`],
   ]
   for (const [value, problem] of cases) expect(load(value)).toEqual([`RINGWIRE_JWT_SECRETS ${problem}`])
 })

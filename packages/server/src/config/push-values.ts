@@ -13,7 +13,11 @@ function readBy<T>(label: string, read: (text: string) => T | undefined, problem
 }
 
 export const vapidKey = (): ValueType<VapidKey> =>
-  readBy('base64url of 32 bytes', readVapidKey, 'is no private key of P-256: 32 bytes, base64url')
+  readBy(
+    'base64url of 32 bytes',
+    readVapidKey,
+    'is no private key of P-256: 32 bytes, base64url (ringwire vapid makes one)',
+  )
 
 /** Credentials and tokens of devices go there: over TLS, or no further than this machine. */
 export const pushOrigin = () =>

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import ipaddr from 'ipaddr.js'
+import { makesSecret } from './made-secret.ts'
 import { parseRedisUrl } from './redis-url.ts'
 
 /** What a text of the environment means, or what is wrong with it. A problem never repeats a secret. */
@@ -56,7 +57,7 @@ export function token(): ValueType<string> {
     parse: (value) =>
       /^[\w.~+/-]{16,512}=*$/.test(value)
         ? ok(value)
-        : bad('must be 16 characters or more: letters, digits and - . _ ~ + /'),
+        : bad(`must be 16 characters or more: letters, digits and - . _ ~ + / (${makesSecret})`),
   }
 }
 
@@ -298,7 +299,8 @@ export function bootstrapKeys(): ValueType<readonly BootstrapKey[]> {
         const key = parseBootstrapKey(entry)
         if (typeof key === 'string') return bad(`entry ${index + 1} ${key}`)
         if (keys.some(({ keyId }) => keyId === key.keyId)) return bad(`the key ${key.keyId} is there twice`)
-        if (key.secret.length < 32) warnings.push(`the secret of the key ${key.keyId} is under 32 characters`)
+        if (key.secret.length < 32)
+          warnings.push(`the secret of the key ${key.keyId} is under 32 characters: ${makesSecret}`)
         if (/:[^:]*,[^:]*:/.test(key.secret))
           warnings.push(`the secret of the key ${key.keyId} looks like more keys: a ; separates keys, a comma products`)
         keys.push(key)

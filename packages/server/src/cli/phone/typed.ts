@@ -4,7 +4,7 @@
  *   readTyped('invite ben agent', { calls, peerRoles }) → what to do, or `{ kind: 'mistake', message }`
  *   typedHelp()                                         → what can be typed, a line each
  */
-import { nearest } from '../nearest.ts'
+import { nearest } from '../../config/nearest.ts'
 import type { CallVerb, PhoneCalls } from './calls.ts'
 import type { Envelope } from './envelope.ts'
 

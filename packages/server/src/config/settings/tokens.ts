@@ -9,7 +9,7 @@ export const tokens = {
     jwtSecrets(),
     null,
     'unset: made once in the data directory',
-    'Keys of session tokens: secrets of 32 bytes or more (HS256), or files with a private key of Ed25519 (EdDSA) or P-256 (ES256), PEM. The first signs, all verify.',
+    'Keys of session tokens: secrets of 32 bytes or more (HS256), as k1: and what openssl rand -hex 32 prints, or files with a private key of Ed25519 (EdDSA) or P-256 (ES256), PEM. The first signs, all verify.',
     { secret: true },
   ),
   bootstrapKeys: unset(
