@@ -26,6 +26,7 @@ const [
   ofAnn = '',
   one = '',
   end = '',
+  history = '',
   timeline = '',
   participant = '',
   disconnect = '',
@@ -50,6 +51,7 @@ const dir = mkdtempSync(join(tmpdir(), 'ringwire-backend-'))
 const service = new Service({ RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' })
 let receiver: Receiver
 let call = ''
+let sessionToken = ''
 let webhook = ''
 let delivery = ''
 beforeAll(async () => {
@@ -73,6 +75,7 @@ async function sh(text: string): Promise<string> {
       RINGWIRE_KEY_SECRET: productKey.secret,
       RINGWIRE_DATA_DIR: service.dataDir,
       CALL: call,
+      TOKEN: sessionToken,
       WEBHOOK: webhook,
       DELIVERY: delivery,
     },
@@ -109,7 +112,7 @@ function differences(page: unknown, real: unknown, at = ''): string[] {
 }
 
 test('the page has these commands, and this file runs all of them', () => {
-  expect(commands).toHaveLength(24)
+  expect(commands).toHaveLength(25)
 })
 
 /** `POST /v1/server/calls/{}/end`, as curl asks it, and as the registry has it. */
@@ -119,6 +122,9 @@ function routeOf(command: string): string {
   return `${method} ${url.replaceAll(/\$\w+/g, '{}').replace(/\/participants\/\w+\/\w+/, '/participants/{}/{}')}`
 }
 
+/** What participants ask themselves. */
+const ofParticipants = ['GET /v1/calls/history']
+
 test('[SRV1] [SRV2] [HOOK1] each request that a backend may make is on the page', () => {
   const made = new Set(commands.filter((text) => text.startsWith('curl ')).map(routeOf))
   // A participant that a path cannot name is named in the query, and the answers are the same [ID3].
@@ -127,7 +133,7 @@ test('[SRV1] [SRV2] [HOOK1] each request that a backend may make is on the page'
     ({ tag, path }) => (tag === 'server' || tag === 'tokens') && !isByQuery(path),
   )
   const routes = backends.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`)
-  expect([...made].sort()).toEqual(routes.sort())
+  expect([...made].sort()).toEqual([...routes, ...ofParticipants].sort())
   // Each with what it answers; one has no body.
   const without = routes.filter((route) => !shown.has(route))
   expect(without).toEqual(['DELETE /v1/server/webhooks/{}'])
@@ -145,7 +151,7 @@ test('[TOK1] [KEY1] a session token, with which a client asks, and the public ke
   expect(await ask(jwks)).toEqual({ keys: [] })
 })
 
-test('[SRV2] calls: listed, shown, ended', async () => {
+test('[SRV2] [HIST1] calls: listed, shown, ended, and read by who took part', async () => {
   const agent = someone('agent')
   const ann = await service.connect({ user_id: 'ann', role: 'customer' })
   const callee = await service.connect({ user_id: agent, role: 'agent' })
@@ -154,6 +160,10 @@ test('[SRV2] calls: listed, shown, ended', async () => {
   for (const command of [live, ofAnn]) expect((await ask(command)).data).toMatchObject([{ call_uuid: call }])
   expect((await ask(one)).call).toMatchObject({ status: 'ringing', by: { user_id: 'ann' } })
   expect((await ask(end)).call).toMatchObject({ status: 'cancelled', end_reason: 'ended_by_server' })
+  sessionToken = await service.token({ user_id: 'ann', role: 'customer' })
+  expect((await ask(history)).data).toMatchObject([
+    { call_uuid: call, direction: 'outgoing', peer: { user_id: agent } },
+  ])
   const { call: shown, entries } = await ask(timeline)
   expect([shown.status, entries[0].what]).toEqual(['cancelled', 'invited'])
   for (const client of [ann, callee]) expect((await client.next('call.cancelled')).data.reason).toBe('ended_by_server')
