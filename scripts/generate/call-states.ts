@@ -132,10 +132,10 @@ export function callStatesPage(): string {
     ),
     'In the tables, "caller" and "callee" are the session that holds the place of that side; while the call rings, ' +
       '"callee" is any session of the callee. A place is vacant while its holder has no connection, and unsettled while ' +
-      'the holder took it by connecting alone; its queue is what its last holder was not proven to have received ' +
+      'the holder only took it by connecting; its queue is what its last holder was not proven to have received ' +
       '[PLACE2]. A code is the answer in `call.error`. "No change" is success: for ' +
       '`webrtc.*` on a live call it is what is relayed [REL1, REL2], on a call that is over it is dropped [END1]. Whoever ' +
-      'has no part in a call gets `CALL_NOT_FOUND`. `call.status` reaches extended sessions alone [EXT5].',
+      'has no part in a call gets `CALL_NOT_FOUND`. `call.status` only reaches extended sessions [EXT5].',
     '## call.invite',
     'In the order in which it is looked at [INV1].',
     table(['Situation', 'Result', 'Sent'], invites),

@@ -43,7 +43,7 @@ const remedies: Record<ErrorCode, string> = {
   INVALID_UPGRADE: 'Connect with a WebSocket client: it makes the key itself.',
   INVALID_MESSAGE: 'Correct the client. Ten in a row close the socket with 4400.',
   UNKNOWN_EVENT:
-    'Correct the event name. `auth.refresh`, `call.stats` and `presence.watch` are for extended sessions alone.',
+    'Correct the event name. `auth.refresh`, `call.stats` and `presence.watch` are only for extended sessions.',
   INVALID_PAYLOAD: 'Correct the client: `field` names what is wrong.',
   PAYLOAD_TOO_LARGE: 'Send less: `field` names what is too large.',
   ACTION_NOT_ALLOWED:

@@ -56,7 +56,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     rate(
       'Product credentials that fail, of one address',
       settings.tokenFailRateIp,
-      '429 `BOOTSTRAP_IP_RATE_LIMITED`, to further failures alone',
+      '429 `BOOTSTRAP_IP_RATE_LIMITED`, only to further failures',
     ),
     rate('Token requests of one key', settings.tokenRateKey, '429 `BOOTSTRAP_KEY_RATE_LIMITED`'),
     rate('Requests of one address to /v1/server/…', settings.tokenRateIp, '429 `BOOTSTRAP_IP_RATE_LIMITED`'),

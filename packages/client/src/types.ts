@@ -22,7 +22,7 @@ export interface SessionToken {
   /** Needed where the client was not given a `url`. */
   readonly ws_url?: string
   readonly ice_servers?: readonly IceServer[]
-  /** The product lets media through its TURN server alone [PRIV1]. */
+  /** The product only lets media through its TURN server [PRIV1]. */
   readonly ice_transport_policy?: 'relay' | undefined
 }
 
@@ -392,7 +392,7 @@ export interface CallClient {
   readonly restorable: readonly RestorableCall[]
   /** From the token, or newer. */
   readonly iceServers: readonly IceServer[]
-  /** Came with `iceServers`. `relay`: media goes through a TURN server alone, and `createCallMedia` sees to it [PRIV1]. */
+  /** Came with `iceServers`. `relay`: media only goes through a TURN server, and `createCallMedia` sees to it [PRIV1]. */
   readonly iceTransportPolicy: 'relay' | undefined
 
   /** For useSyncExternalStore: `(listener) => client.on('state', listener)` and `() => client.state`. */

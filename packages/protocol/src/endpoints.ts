@@ -124,8 +124,8 @@ export const endpoints = {
     tag: 'tokens',
     summary: 'The public keys of session tokens.',
     description:
-      'A JSON Web Key Set (RFC 7517) of the keys that sign with EdDSA (RFC 8037) or ES256 (RFC 7518). With a secret ' +
-      '(HS256) alone it has no keys. May be kept for 5 minutes.',
+      'A JSON Web Key Set (RFC 7517) of the keys that sign with EdDSA (RFC 8037) or ES256 (RFC 7518). With only a ' +
+      'secret (HS256) it has no keys. May be kept for 5 minutes.',
     errors: ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE', 'RATE_LIMITED', 'INTERNAL_ERROR'],
   },
   callHistory: {
@@ -218,7 +218,7 @@ export const endpoints = {
     operationId: 'lookAtRing',
     tag: 'ring',
     summary: 'The call that a ring ticket is for, while it rings.',
-    description: `Asked with the ticket alone [TICK1]: a phone that was woken has no session yet. ${ringCors}`,
+    description: `Asked with only the ticket [TICK1]: a phone that was woken has no session yet. ${ringCors}`,
     errors: ringErrors,
   },
   rejectRing: {
@@ -362,7 +362,7 @@ export const endpoints = {
     path: '/v1/server/webhooks',
     operationId: 'createWebhook',
     summary: 'Add a webhook endpoint.',
-    description: 'Its secret is shown in this answer alone. A product has at most 20.',
+    description: 'Only this answer shows its secret. A product has at most 20.',
     errors: ['INVALID_REQUEST_BODY', ...serverErrors],
   },
   serverWebhook: {
@@ -398,7 +398,7 @@ export const endpoints = {
     path: '/v1/server/webhooks/{id}/rotate',
     operationId: 'rotateWebhookSecret',
     summary: 'Give a webhook endpoint a new secret.',
-    description: 'It is shown in this answer alone. For 24 hours the one before signs, too.',
+    description: 'Only this answer shows it. For 24 hours the one before signs, too.',
     errors: ['NOT_FOUND', 'INVALID_REQUEST_BODY', ...serverErrors],
   },
   serverWebhookTest: {

@@ -79,7 +79,7 @@ export type IceServer = Static<typeof IceServer>
 const iceTransportPolicy = Type.Optional(
   Type.Literal('relay', {
     description:
-      'Only where the product passes relayed addresses alone [PRIV1]: what an RTCPeerConnection takes as iceTransportPolicy.',
+      'Where the product only passes relayed addresses [PRIV1]: what an RTCPeerConnection takes as iceTransportPolicy.',
   }),
 )
 

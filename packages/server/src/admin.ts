@@ -101,7 +101,7 @@ export function listenForAdmin({ config, status, journal, counters }: AdminOptio
 }
 
 const textHeaders = { 'Content-Type': metricsType, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
-const strange = 'This listener is asked by a name of this machine alone, as 127.0.0.1 or localhost.'
+const strange = 'This listener only answers to a name of this machine, as 127.0.0.1 or localhost.'
 
 /** The port is anybody's to choose: a tunnel has another one. */
 function isOfLoopback(host: string | null): boolean {

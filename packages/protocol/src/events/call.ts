@@ -84,7 +84,7 @@ export type CallRinging = Static<typeof CallRinging>
 export const CallAccepted = Type.Object({
   call_uuid: uuid(),
   status: Type.Literal('accepted'),
-  display_name: Type.Optional(Type.String({ description: "The callee's name; to extended sessions alone." })),
+  display_name: Type.Optional(Type.String({ description: "The callee's name; only to extended sessions." })),
 })
 export type CallAccepted = Static<typeof CallAccepted>
 
@@ -164,7 +164,7 @@ export const CallStats = Type.Object({
     bitrate: statNumber('bitrate'),
     frames_dropped: statNumber('frames_dropped'),
     candidate_pair: optional(
-      Type.Object({ local: candidateType, remote: candidateType }, { description: 'Types alone, never addresses.' }),
+      Type.Object({ local: candidateType, remote: candidateType }, { description: 'Only types, never addresses.' }),
     ),
     codec: optional(Type.String({ pattern: '^[A-Za-z0-9./_-]{1,32}$', description: 'As audio/opus.' })),
   }),

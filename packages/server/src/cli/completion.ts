@@ -4,7 +4,7 @@ import type { Surroundings } from './command.ts'
 import { type CommandRow, tableOf } from './command-table.ts'
 
 const help = `
-For this shell alone, or for each in its startup file:
+Only for this shell, or for each in its startup file:
 
   bash  eval "$(ringwire completion bash)"                                      ~/.bashrc
   zsh   eval "$(ringwire completion zsh)", after compinit                       ~/.zshrc

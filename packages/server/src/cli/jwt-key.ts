@@ -14,7 +14,7 @@ interface JwtKeyOptions {
 export function addJwtKeyCommand(program: Command, surroundings: Surroundings): void {
   program
     .command('jwt-key <file>')
-    .description('Make a private key that signs session tokens, in a new file that its owner alone may read.')
+    .description('Make a private key that signs session tokens, in a new file that only its owner may read.')
     .addOption(new Option('--alg <algorithm>', 'what it signs with').choices(signingAlgorithms).default('EdDSA'))
     .option('--json', 'print JSON instead of text')
     .action((file: string, options: JwtKeyOptions) => make(surroundings, resolve(file), options))

@@ -43,7 +43,7 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
     .addOption(
       new Option(
         '--media <how>',
-        "relay: media goes through the TURN server alone, and peers never learn each other's address; at first all (default: as it is)",
+        "relay: media only goes through the TURN server, and peers never learn each other's address; at first all (default: as it is)",
       ).choices(['all', 'relay']),
     )
     .addOption(

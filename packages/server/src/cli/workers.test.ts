@@ -70,7 +70,7 @@ test('where processes cannot share a port, the start is refused with one line', 
     const { options, seen } = setUp({ platform })
     expect(await runWorkers(options)).toBe(1)
     expect(seen).toMatchObject({ out: '', started: [] })
-    expect(seen.err).toMatch(/^Several processes share a port on Linux alone: [^\n]+\n$/)
+    expect(seen.err).toMatch(/^Several processes only share a port on Linux: [^\n]+\n$/)
   }
 })
 

@@ -52,7 +52,7 @@ const longestPauseMs = 10_000
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const { config, logger } = options
   if (options.platform !== 'linux') {
-    options.err('Several processes share a port on Linux alone: RINGWIRE_WORKERS has to be 1 on this machine.\n')
+    options.err('Several processes only share a port on Linux: RINGWIRE_WORKERS has to be 1 on this machine.\n')
     return exitCodes.failed
   }
   for (const warning of options.warnings) logger.warn({}, warning)

@@ -56,7 +56,7 @@ export function contradictions(config: Partial<Config>): string[] {
     problems.push('RINGWIRE_DEMO=lan needs RINGWIRE_TLS_CERT: browsers give https pages a camera (--lan makes one)')
   }
   if (config.demo && hasWorkers) {
-    problems.push('RINGWIRE_DEMO is for one process: it knows its people there alone, so RINGWIRE_WORKERS must be 1')
+    problems.push('RINGWIRE_DEMO is for one process: only that process knows its people, so RINGWIRE_WORKERS must be 1')
   }
   return problems
 }

@@ -65,7 +65,7 @@ test('[PUSH2] FCM and APNs may be elsewhere: with TLS anywhere, without it on th
       'ftp://127.0.0.1',
     ]) {
       expect(problemsOf({ [name]: url })).toEqual([
-        `${name} must be an origin, as https://push.example.com; without TLS on this machine alone`,
+        `${name} must be an origin, as https://push.example.com; without TLS only on this machine`,
       ])
     }
   }

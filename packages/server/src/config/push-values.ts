@@ -30,7 +30,7 @@ export const pushOrigin = () =>
         ? url.origin
         : undefined
     },
-    'must be an origin, as https://push.example.com; without TLS on this machine alone',
+    'must be an origin, as https://push.example.com; without TLS only on this machine',
   )
 
 export const vapidSubject = () =>

@@ -30,7 +30,7 @@ interface Word {
 const words: Readonly<Record<string, Word>> = {
   invite: {
     usage: 'invite USER [ROLE] [CALL_TYPE]',
-    meaning: 'call somebody; ROLE may be left out where the token may call one role alone',
+    meaning: 'call somebody; ROLE may be left out where the token may only call one role',
     read: ([user, role, type], { peerRoles }) => {
       const [only, ...others] = peerRoles
       const callee = role ?? (others.length === 0 ? only : undefined)

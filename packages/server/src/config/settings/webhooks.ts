@@ -7,7 +7,7 @@ export const webhooks = {
     'RINGWIRE_WEBHOOK_ALLOW',
     networks(),
     [] as readonly string[],
-    'unset: public addresses alone',
+    'unset: only public addresses',
     'Private addresses that webhooks may go to, besides all public ones. On a loopback address that is named here they need no TLS.',
   ),
 }
