@@ -66,8 +66,8 @@ async function tell(bad: readonly Lived[], { world, record }: SimulateOptions): 
   const failed = bad.filter(({ failure }) => failure === undefined).sort((one, other) => one.seed - other.seed)
   for (const { seed } of failed.slice(0, told)) {
     const smallest = await shrink({ ...world, seed })
-    const { recording, verdict, traces } = await live(smallest)
-    console.log(`The smallest world of seed ${seed}: ${JSON.stringify(smallest)}`)
+    const { recording, verdict, traces, mix } = await live(smallest)
+    console.log(`The smallest world of seed ${seed}: ${JSON.stringify(smallest)}, faults: ${mix}`)
     printReport({ ...recording, traces }, verdict, console.log)
     for (const call of callsIn(recording.header.stuck))
       for (const line of storyOf({ ...recording, traces }, call)) console.log(line)

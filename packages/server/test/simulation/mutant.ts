@@ -6,7 +6,7 @@ const [nodes, users, seconds, from, to] = process.argv.slice(2).map(Number) as [
 /** What is wrong in the world of a seed, in a word. */
 async function wrongIn(seed: number): Promise<string | undefined> {
   try {
-    const { verdict } = await live({ seed, nodes, users, seconds })
+    const { verdict } = await live({ seed, nodes, users, seconds, mix: 'usual' })
     return verdict.violations[0]?.kind
   } catch {
     return 'failure'

@@ -28,10 +28,16 @@ describe('the command line of npm run simulate', () => {
     })
   })
 
+  test('the usual mix of faults is asked for by its name', () => {
+    const parsed = parseOptions(['--mix', 'usual'])
+    expect(parsed).toMatchObject({ ok: true, options: { world: { ...defaultWorld, mix: 'usual' } } })
+  })
+
   test.each([
     [['--seeds', '0'], '--seeds is a whole number from 1 to 1000000, not 0'],
     [['--nodes', 'three'], '--nodes is a whole number from 2 to 9, not three'],
     [['--users', '1.5'], '--users is a whole number from 2 to 100, not 1.5'],
+    [['--mix', 'calm'], '--mix is usual or own, not calm'],
     [['--sekonds', '5'], "Unknown option '--sekonds'"],
   ])('%j is refused with what is wrong', (args, message) => {
     const parsed = parseOptions(args)

@@ -18,14 +18,23 @@ export type Parsed =
   | { readonly ok: true; readonly options: SimulateOptions }
   | { readonly ok: false; readonly message: string }
 
-export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--record FILE]`
+export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--mix usual|own] [--record FILE]`
 
 export const defaultWorld = { nodes: 3, users: 4, seconds: 60 } as const
 const mostSeed = 2 ** 32 - 1
 
 export function parseOptions(args: string[]): Parsed {
   const text = { type: 'string' } as const
-  const names = { seeds: text, from: text, seconds: text, nodes: text, users: text, workers: text, record: text }
+  const names = {
+    seeds: text,
+    from: text,
+    seconds: text,
+    nodes: text,
+    users: text,
+    workers: text,
+    mix: text,
+    record: text,
+  }
   let values: Partial<Record<keyof typeof names, string>>
   try {
     values = parseArgs({ args, options: names }).values
@@ -48,7 +57,10 @@ export function parseOptions(args: string[]): Parsed {
         message: `--${name} is a whole number from ${least} to ${most}, not ${values[name as keyof typeof bounds]}`,
       }
   }
-  const { seeds, from, workers, ...world } = numbers
+  const { mix = 'own' } = values
+  if (mix !== 'own' && mix !== 'usual') return { ok: false, message: `--mix is usual or own, not ${mix}` }
+  const { seeds, from, workers, ...sizes } = numbers
+  const world = mix === 'usual' ? ({ ...sizes, mix } as const) : sizes
   return { ok: true, options: { seeds, from, workers, world, record: values.record ?? null } }
 }
 

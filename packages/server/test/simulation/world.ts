@@ -8,6 +8,7 @@ import { Cluster, startedAt } from './cluster.ts'
 import type { Database } from './database.ts'
 import { createFaults } from './faults.ts'
 import { type Guest, invite } from './guests.ts'
+import { mixOf, usualMix } from './mixes.ts'
 import { times } from './node.ts'
 import { Host, Scheduler } from './scheduler.ts'
 
@@ -19,6 +20,8 @@ export interface WorldOptions {
   readonly seconds: number
   /** Faults that do not happen, by when they would have been drawn: 0 is the first. */
   readonly without?: readonly number[]
+  /** The mix of faults of the seeds that were recorded before each seed drew its own; undefined: its own. */
+  readonly mix?: 'usual'
 }
 
 export interface Outcome {
@@ -30,6 +33,8 @@ export interface Outcome {
   readonly steps: number
   /** How many faults were drawn. */
   readonly drawn: number
+  /** What was likely to break. */
+  readonly mix: string
 }
 
 const tickMs = 200
@@ -50,7 +55,8 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const at = () => Math.round(scheduler.now * 10) / 10
   const stuck: string[] = []
   let isOver = false
-  const faults = createFaults({ cluster, count, random: random.fork(), timers, at, without })
+  const mix = options.mix === 'usual' ? usualMix : mixOf(seed)
+  const faults = createFaults({ cluster, count, random: random.fork(), timers, at, without, mix })
   const people = invite({ scheduler, cluster, count, users, random: random.fork(), timers, at })
 
   async function course(): Promise<void> {
@@ -110,7 +116,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   )
   const verdict = { violations: [...violations, ...more], counts }
   const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
-  return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn() }
+  return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn(), mix: mix.name }
 }
 
 function tracesOf(people: readonly Guest[], isApart: boolean): Trace[] {
