@@ -10,8 +10,11 @@ import type { BelievedDirectory } from './directory.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import type { OwnSessions } from './own-sessions.ts'
-import type { Owner } from './owner.ts'
+import { changing, type Owner } from './owner.ts'
 import { createResumes } from './resumes.ts'
+
+/** A session that is forgotten that often before it is saved has to wait. */
+const mostTries = 8
 
 export interface SessionsOptions {
   readonly node: string
@@ -159,14 +162,18 @@ function pushesOf({ own, owner, around, askOwner }: SessionsOptions): Pushes {
 }
 
 function placesOf({ node, own, owner, inbox, askOwner, movePlace }: SessionsOptions): SessionPlaces {
-  const { table } = own
+  const { table, saves } = own
   return {
     findAt: (id, at) => (at === node ? owner.isHere(id) : (inbox.ask(at, ['find', id]) as Promise<boolean>)),
     async openDetached(identity, at) {
       const { sessionId } = identity
-      if (owner.isHere(sessionId) || (await owner.ownerOf(sessionId)) !== undefined) return
-      // It is saved with what it is told in this turn: if that was waited for here, an empty one could be swept away before.
-      table.openDetached(identity, at)
+      for (let tries = 0; tries < mostTries; tries++) {
+        if (owner.isHere(sessionId) || (await owner.ownerOf(sessionId)) !== undefined) return
+        table.openDetached(identity, at)
+        // A sweep forgets an empty one, and the store may take longer than that to save it.
+        await saves.settle()
+      }
+      throw changing()
     },
     hold(id, call, settled, gate = false, version = newestVersion, isLost = false) {
       const hold = () => askOwner('hold', id, call, settled, gate, version)
