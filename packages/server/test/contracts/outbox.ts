@@ -276,10 +276,13 @@ export function registerOutboxProcessContract(name: string, open: () => Promise<
     test('after kill -9 what was committed and not told is left, and nothing else', async () => {
       const lines: string[] = []
       await harness.reopen(async () => {
-        const child = Bun.spawn([process.execPath, new URL('outbox-child.ts', import.meta.url).pathname, ...harness.child()], {
-          stdout: 'pipe',
-          stderr: 'inherit',
-        })
+        const child = Bun.spawn(
+          [process.execPath, new URL('outbox-child.ts', import.meta.url).pathname, ...harness.child()],
+          {
+            stdout: 'pipe',
+            stderr: 'inherit',
+          },
+        )
         let text = ''
         for await (const chunk of child.stdout) {
           text += new TextDecoder().decode(chunk)
