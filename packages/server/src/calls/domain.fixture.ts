@@ -143,6 +143,7 @@ function awayWhile(sessions: Sessions, isAway: () => boolean): Sessions {
     appendLive: (...how) => (isAway() ? away() : sessions.appendLive(...how)),
     appendRung: (...how) => (isAway() ? away() : sessions.appendRung(...how)),
     hold: (...how) => (isAway() ? away() : sessions.hold(...how)),
+    answer: (...how) => (isAway() ? away() : sessions.answer(...how)),
     move: (...how) => (isAway() ? away() : sessions.move(...how)),
   }
 }

@@ -80,9 +80,9 @@ test('[ORD2] a relay waits for a step that waits for a lost log, and is refused 
   const { domain, caller, callee } = await setUp({
     isElsewhere: true,
     sessions: (real) => ({
-      hold(id, ...how) {
+      answer(...how) {
         if (isLost) looks++
-        return isLost ? false : real.hold(id, ...how)
+        return isLost ? false : real.answer(...how)
       },
     }),
   })

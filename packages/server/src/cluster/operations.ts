@@ -5,8 +5,8 @@ export function createOperations(table: SessionTable) {
   return {
     append: table.append,
     keep: table.keep,
-    takeKept: table.takeKept,
     hold: table.hold,
+    answer: table.answer,
     openGate: table.openGate,
     release: table.release,
     ring: table.ring,

@@ -179,10 +179,13 @@ function placesOf({ node, own, owner, inbox, askOwner, movePlace }: SessionsOpti
       const hold = () => askOwner('hold', id, call, settled, gate, version)
       return isLost && !owner.isHere(id) ? owner.takeFromSilent(id).then(hold) : hold()
     },
+    answer(id, call, settled, version = newestVersion, isLost = false) {
+      const answer = () => askOwner('answer', id, call, settled, version)
+      return isLost && !owner.isHere(id) ? owner.takeFromSilent(id).then(answer) : answer()
+    },
     move: movePlace,
     release: (id, call) => askOwner('release', id, call),
     keep: (id, push) => askOwner('keep', id, push),
-    takeKept: (id, call) => askOwner('takeKept', id, call),
     openGate: (id, call, first) => askOwner('openGate', id, call, first),
   }
 }

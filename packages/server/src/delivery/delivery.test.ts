@@ -223,7 +223,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
     confirm() {},
     move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
     hold: (id: string) => noted(`hold ${id}`, true),
-    takeKept: () => [],
+    answer: (id: string) => noted(`hold ${id}`, []),
     openGate: (id: string) => noted(`gate ${id}`, undefined),
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, committed)
@@ -248,14 +248,14 @@ test('[REL2] an answer closes the gate of a place before kept relays go out, and
   const sessions = {
     confirm() {},
     // Its owner is found later than whoever is asked next.
-    hold(id: string, _key: string, _settled: boolean, gate: boolean, version: number) {
-      const hold = () => {
-        if (id === sessionId) order.push(`hold ${version}${gate ? ' with its gate' : ''}`)
-        return true
-      }
-      return id === sessionId && version === 2 ? isFound.then(hold) : hold()
+    async answer(id: string) {
+      if (id !== sessionId) return []
+      await isFound
+      order.push('answer')
+      return []
     },
-    takeKept: () => [],
+    hold: (id: string, _key: string, _settled: boolean, _gate: boolean, version: number) =>
+      id !== sessionId || order.push(`hold ${version}`) > 0,
     openGate: (id: string) => void (id === sessionId && order.push('open')),
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, committed)
@@ -263,7 +263,7 @@ test('[REL2] an answer closes the gate of a place before kept relays go out, and
   const caughtUp = delivery.catchUp(later)
   setImmediate(find)
   expect(await caughtUp).toBe('done')
-  expect(order).toEqual(['hold 2 with its gate', 'open', 'hold 3'])
+  expect(order).toEqual(['answer', 'open', 'hold 3'])
 })
 
 test('[REL2] an answer that could not be handed on whole is left: its gates are opened by whoever does it', async () => {
@@ -278,9 +278,8 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
   const sessions = {
     confirm() {},
     // The callee's session is not found yet.
-    hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
+    answer: (id: string) => (id === first.calleePlace.sessionId && isLost ? false : []),
     findAt: () => (isSilent ? Promise.reject(new StoreError('unknown', 'it is silent')) : false),
-    takeKept: () => [],
     openGate: (id: string) => void gates.push(id),
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, committed, true)

@@ -64,26 +64,38 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     gate: boolean,
     later?: MaybePromise<unknown>[],
   ): MaybePromise<void> {
+    if (isAnswer(step)) return tellAnswer(key, step)
     const { call, event } = step
     const ends = overStatuses.some((status) => status === event.type)
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
     // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
     const holds = ends ? [] : held.map((side) => places.hold(key, call, side, gate || call.status === 'ringing'))
-    // An answer closes the gate of a place before a later step gives the place to a session, and before kept relays go out.
-    const isAwaited = later === undefined || isAnswer(step)
-    if (!isAwaited) later.push(...holds)
+    if (later !== undefined) later.push(...holds)
     // One may fail before it is waited for.
     for (const each of holds) unawaited(each, () => {})
+    const all = allDone([...(later === undefined ? holds : []), ...notify(key, step)])
+    if (!ends) return all
+    return andThen(
+      andThen(all, () => sessions.confirm(key)),
+      () => allDone(places.release(key, call)),
+    )
+  }
+
+  function notify(key: string, { call, event }: Step): MaybePromise<unknown>[] {
     const noticed = event.notices.map((notice) => notices.deliver(key, call, notice))
     // After the notices of the same version: a session counts them apart.
-    const peers = (event.peers ?? []).map((news) => notices.tellPeer(key, call, news))
-    const isLast = ends || isAnswer(step)
-    const atOnce = [...(isAwaited ? holds : []), ...noticed, ...peers]
-    const all = andThen(allDone(atOnce), () => (isLast ? sessions.confirm(key) : undefined))
-    return andThen(all, () => {
-      const kept = isAnswer(step) ? [places.handOverKept(key, call)] : []
-      return allDone([...kept, ...(ends ? places.release(key, call) : [])])
-    })
+    return [...noticed, ...(event.peers ?? []).map((news) => notices.tellPeer(key, call, news))]
+  }
+
+  /**
+   * Both sides hear of it in one message to each node, and answer what they have sent until now. The gates of the places are
+   * closed before a later step gives a place to a session, and before those relays go out.
+   */
+  function tellAnswer(key: string, step: Step): MaybePromise<void> {
+    const answered = places.answer(key, step.call)
+    unawaited(answered, () => {})
+    const told = andThen(allDone([answered, ...notify(key, step)]), () => sessions.confirm(key))
+    return andThen(told, () => andThen(answered, (kept) => places.handOver(key, step.call, kept)))
   }
 
   return {

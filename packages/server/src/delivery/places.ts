@@ -1,6 +1,6 @@
 import { type Call, isLive, type Place, participantOf, placeOf, type Side } from '../call/call.ts'
 import type { PlaceMove } from '../call/effects.ts'
-import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
+import { allDone, andThen, bothOf, type MaybePromise } from '../ports/maybe.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -12,15 +12,20 @@ export interface PlacesOptions {
   readonly isHeldElsewhere: (place: Place) => boolean
 }
 
+/** What each side sent before the accept. */
+export type Kept = Readonly<Record<Side, readonly Push[]>>
+
 /** The places of calls in the sessions that have them. */
 export interface Places {
   /** The session that has the place of a side learns of it; with `gate`, relays wait until what was kept has gone out. */
   hold(key: string, call: Call, side: Side, gate: boolean): MaybePromise<unknown>
+  /** The same of both sides once the call is answered, and what each of them has sent until now. */
+  answer(key: string, call: Call): MaybePromise<Kept>
   /** A place passes to another session, and its queue goes along [PLACE2]. */
   move(key: string, call: Call, move: PlaceMove, gate: boolean): MaybePromise<unknown>
   append(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
   /** Each side gets what the other sent before the accept, and then what the other sends after it [REL2]. */
-  handOverKept(key: string, call: Call): MaybePromise<unknown>
+  handOver(key: string, call: Call, kept: Kept): MaybePromise<void>
   release(key: string, call: Call): MaybePromise<unknown>[]
 }
 
@@ -34,23 +39,42 @@ export class HolderGone extends StoreError {
 export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions): Places {
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
-    const { sessionId, deviceId, settled } = place
     const isLost = isFoundLost(key, side, place)
-    const hold = () => sessions.hold(sessionId, key, settled, gate, call.version, isLost)
-    return andThen(hold(), (isThere) => {
-      if (isThere) return
+    return whereItIs(call, side, place, () =>
+      sessions.hold(place.sessionId, key, place.settled, gate, call.version, isLost),
+    )
+  }
+
+  /** `work` answers false where there is no such session: then it is found, or begun. */
+  function whereItIs<T>(
+    call: Call,
+    side: Side,
+    place: Place,
+    work: () => MaybePromise<T | false>,
+  ): MaybePromise<T | false> {
+    const { sessionId, deviceId } = place
+    return andThen(work(), (done) => {
+      if (done !== false) return done
       const isElsewhere = isHeldElsewhere(place)
       return andThen(isElsewhere && isFoundAt(place), (isFound) =>
-        andThen(isFound && hold(), (isHeld) => {
-          if (isHeld) return
+        andThen(isFound && work(), (done) => {
+          if (done !== false) return done
           // Its node is about to say that the place is lost. It never says so of a call that is over: then a client that
           // comes back is told there.
           if (isElsewhere && isLive(call)) throw new HolderGone()
           const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
-          return andThen(sessions.openDetached(identity, call.startedAt), hold)
+          return andThen(sessions.openDetached(identity, call.startedAt), work)
         }),
       )
     })
+  }
+
+  function answerAt(key: string, call: Call, side: Side): MaybePromise<readonly Push[]> {
+    const place = placeOf(call, side)
+    if (place === null) return []
+    const isLost = isFoundLost(key, side, place)
+    const answer = () => sessions.answer(place.sessionId, key, place.settled, call.version, isLost)
+    return andThen(whereItIs(call, side, place, answer), (kept) => kept || [])
   }
 
   /** A later step than the one that is told may have found that. */
@@ -96,13 +120,19 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
         )
       })
     },
-    handOverKept(key, call) {
+    answer(key, call) {
+      // Whose relays come through once it has told what it kept: they have to find the other side's place.
+      const [ofCallee, ofCaller] = [answerAt(key, call, 'callee'), answerAt(key, call, 'caller')]
+      return andThen(bothOf(ofCallee, ofCaller), ([callee, caller]) => ({ callee, caller }))
+    },
+    handOver(key, call, kept) {
       const caller = placeOf(call, 'caller')
       const callee = placeOf(call, 'callee')
       if (caller === null || callee === null) return
-      const handOver = (from: Place, to: Place) =>
-        andThen(sessions.takeKept(from.sessionId, key), (pushes) => sessions.openGate(to.sessionId, key, pushes))
-      return allDone([handOver(callee, caller), handOver(caller, callee)])
+      return allDone([
+        sessions.openGate(caller.sessionId, key, kept.callee),
+        sessions.openGate(callee.sessionId, key, kept.caller),
+      ])
     },
     release(key, call) {
       const places = [placeOf(call, 'caller'), placeOf(call, 'callee')]

@@ -13,6 +13,11 @@ export function allDone(work: readonly MaybePromise<unknown>[]): MaybePromise<vo
   return work.some((one) => one instanceof Promise) ? Promise.all(work).then(() => {}) : undefined
 }
 
+/** Both results. */
+export function bothOf<A, B>(one: MaybePromise<A>, other: MaybePromise<B>): MaybePromise<readonly [A, B]> {
+  return one instanceof Promise || other instanceof Promise ? Promise.all([one, other]) : [one, other]
+}
+
 /** For work that nobody waits for: `onError` hears of its failure. */
 export function unawaited(work: MaybePromise<unknown>, onError: (error: unknown) => void): void {
   if (work instanceof Promise) work.catch(onError)

@@ -254,6 +254,17 @@ export interface SessionPlaces {
     isLost?: boolean,
   ): MaybePromise<boolean>
   /**
+   * The call was answered: `hold` with a gate, and what the session's client has sent for the call until now, in order; again
+   * the same until its place is released. False where there is no such session.
+   */
+  answer(
+    sessionId: string,
+    call: string,
+    settled: boolean,
+    version?: number,
+    isLost?: boolean,
+  ): MaybePromise<readonly Push[] | false>
+  /**
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
    * what waits. False where there is no session to move it to. `gate` as in `hold`, where the one of before had none.
@@ -275,8 +286,6 @@ export interface SessionPlaces {
    * was answered.
    */
   keep(sessionId: string, push: Push): MaybePromise<KeepResult>
-  /** What a session's relays for a call were until now, in order; again the same until its place is released. */
-  takeKept(sessionId: string, call: string): MaybePromise<readonly Push[]>
   /** Appends what comes first, and then what was held back; nothing where there is no gate. */
   openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
 }

@@ -28,7 +28,7 @@ function callerOf(sessionId: string, { extended = false, early = false } = {}): 
   table.hold(sessionId, 'call', true, true, 1)
   if (early) table.keep(sessionId, relay('offer'))
   table.append(sessionId, accepted(2))
-  table.takeKept(sessionId, 'call')
+  table.answer(sessionId, 'call', true, 2)
   table.openGate(sessionId, 'call', [])
   return sessionId
 }

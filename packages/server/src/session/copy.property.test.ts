@@ -77,7 +77,9 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.tuple(id, call).map(([id, call]) => named('taken', ({ table }) => table.takeKept(id, call))),
+    arbitrary: fc
+      .tuple(id, call, fc.boolean(), version)
+      .map((how) => named('answer', ({ table }) => table.answer(...how))),
   },
   {
     weight: 2,

@@ -5,7 +5,7 @@ import { callOf, callsThat, isUnsettled, knowsOver, leaveCall } from './calls.ts
 import type { LogEntry } from './log.ts'
 import { notePeerVersion, noteVersion } from './news.ts'
 import type { Kept, Parcel } from './parcel.ts'
-import { isOpen, type Session } from './session.ts'
+import { isOpen, newestVersion, type Session } from './session.ts'
 import { Taken } from './taken.ts'
 
 /** Appends to a session. */
@@ -88,9 +88,10 @@ export function takeKept(session: Session, call: string): readonly Push[] {
 }
 
 /** Relays of the call are held back from now on; not where they were before. */
-export function closeGate(session: Session, call: string): void {
+export function closeGate(session: Session, call: string, version = newestVersion): void {
   const known = callOf(session, call)
-  if (known.gate === undefined) known.gate = []
+  // Who was told of what came after the answer has the answer's gate behind it.
+  if (known.gate === undefined && (known.version ?? 0) <= version) known.gate = []
 }
 
 /** What comes first, then what was held back; nothing where there is no gate. */

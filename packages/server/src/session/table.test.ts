@@ -39,6 +39,9 @@ const relay = (text: string, n?: number): Push => ({
 })
 const final: Push = { kind: 'final', call: 'call', version: 5, text: '{"n":"end"}' }
 
+/** The call was answered: what the session's client has sent until then. */
+const keptOf = (id: string) => table.answer(id, 'call', true, 2) || []
+
 test('[ORD2] nothing of a call comes after its end, whoever is late to send it', () => {
   for (const extended of [true, false]) {
     const id = connect(String(extended), extended)
@@ -56,7 +59,7 @@ test('[EXT3] what a step of the call brings again until it is saved is not told 
   table.hold(a, 'call', true, true, 2)
   table.append(a, relay('at the gate'))
   table.keep(b, relay('kept'))
-  table.openGate(a, 'call', table.takeKept(b, 'call'))
+  table.openGate(a, 'call', keptOf(b))
   table.append(a, relay('then'))
   expect(handed).toEqual(['kept', 'at the gate', 'then'])
   expect(savedFirst).toEqual(['kept', 'at the gate'])
@@ -105,7 +108,7 @@ test('[EXT4] a relay that found no room is taken when it comes again', () => {
 test('[EXT4] what waits for the accept is kept once', () => {
   const id = connect('a')
   for (const n of [2, 1, 2]) expect(table.keep(id, relay(String(n), n))).toBe('kept')
-  expect(table.takeKept(id, 'call').map(({ source }) => source?.n)).toEqual([2, 1])
+  expect(keptOf(id).map(({ source }) => source?.n)).toEqual([2, 1])
 })
 
 test('[REL2] what the one that answers has sent is kept, also where the others are told first', () => {
@@ -113,8 +116,7 @@ test('[REL2] what the one that answers has sent is kept, also where the others a
   table.append(id, { kind: 'ringing', call: 'call', version: 1, text: '{"n":"ring"}' })
   table.keep(id, relay('1', 1))
   table.appendRung(participant, { kind: 'stop', call: 'call', version: 2, text: '{"n":"stop"}' }, [id])
-  table.hold(id, 'call', true, true, 2)
-  expect(table.takeKept(id, 'call').map(({ source }) => source?.n)).toEqual([1])
+  expect(keptOf(id).map(({ source }) => source?.n)).toEqual([1])
 })
 
 test('[PLACE2] what is told late of an older version gives nobody a place', () => {

@@ -321,17 +321,17 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (countKept() !== before) changed(session)
       return result
     },
-    takeKept(sessionId, call) {
-      const session = changing(sessionId)
-      return session === undefined ? [] : takeKept(session, call)
-    },
     hold(sessionId, call, settled, gate = false, version = newestVersion) {
       const session = changing(sessionId)
       if (session === undefined) return false
-      // Who was told of what came after the answer has the answer's gate behind it.
-      if (hold(session, call, settled, version) && gate && (session.calls?.get(call)?.version ?? 0) <= version)
-        closeGate(session, call)
+      if (hold(session, call, settled, version) && gate) closeGate(session, call, version)
       return true
+    },
+    answer(sessionId, call, settled, version = newestVersion) {
+      const session = changing(sessionId)
+      if (session === undefined) return false
+      if (hold(session, call, settled, version)) closeGate(session, call, version)
+      return takeKept(session, call)
     },
     openGate(sessionId, call, first) {
       const session = changing(sessionId)

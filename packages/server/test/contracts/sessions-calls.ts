@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { Push } from '../../src/ports/push.ts'
 import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import type { Sessions } from '../../src/ports/sessions.ts'
 import { comeBack, numbersOf, pushes, type SessionsHarness, upTo } from './session-parts.ts'
 
 const { ringing, stop, final } = pushes
+
+const keptOf = async (sessions: Sessions, id: string, call: string) => (await sessions.answer(id, call, true)) || []
 
 /** What is sent for a call before it is accepted, and what is told of it by several processes at once. */
 export function registerCallRules(given: () => SessionsHarness): void {
@@ -16,10 +19,10 @@ export function registerCallRules(given: () => SessionsHarness): void {
       await sessions().hold(id, 'c', true)
       for (const n of [1, 2, 3]) expect(await sessions().keep(id, relay(n))).toBe('kept')
       const texts = [1, 2, 3].map((n) => relay(n).text)
-      for (const _ of [1, 2]) expect((await sessions().takeKept(id, 'c')).map(({ text }) => text)).toEqual(texts)
+      for (const _ of [1, 2]) expect((await keptOf(sessions(), id, 'c')).map(({ text }) => text)).toEqual(texts)
       expect(await sessions().keep(id, relay(4))).toBe('closed')
       await sessions().release(id, 'c')
-      expect(await sessions().takeKept(id, 'c')).toEqual([])
+      expect(await keptOf(sessions(), id, 'c')).toEqual([])
     })
 
     test('[REL2] what another call or another session keeps is apart', async () => {
@@ -27,8 +30,8 @@ export function registerCallRules(given: () => SessionsHarness): void {
       await sessions().keep(one.id, relay(1))
       await sessions().keep(one.id, pushes.relay('d', 2))
       await sessions().keep(two.id, relay(3))
-      expect((await sessions().takeKept(one.id, 'c')).map(({ text }) => text)).toEqual([relay(1).text])
-      expect((await sessions().takeKept(two.id, 'c')).map(({ text }) => text)).toEqual([relay(3).text])
+      expect((await keptOf(sessions(), one.id, 'c')).map(({ text }) => text)).toEqual([relay(1).text])
+      expect((await keptOf(sessions(), two.id, 'c')).map(({ text }) => text)).toEqual([relay(3).text])
     })
 
     test('[REL2] 256 of them, or 256 KiB, and no more', async () => {
@@ -49,12 +52,12 @@ export function registerCallRules(given: () => SessionsHarness): void {
       await sessions().keep(one.id, relay(1))
       await sessions().move('c', one.id, two.id, true)
       await sessions().keep(two.id, relay(2))
-      expect((await sessions().takeKept(two.id, 'c')).map(({ text }) => text)).toEqual([relay(1).text, relay(2).text])
+      expect((await keptOf(sessions(), two.id, 'c')).map(({ text }) => text)).toEqual([relay(1).text, relay(2).text])
     })
 
     test('a session that is not there keeps nothing', async () => {
       expect(await sessions().keep('nobody', relay(1))).toBe('gone')
-      expect(await sessions().takeKept('nobody', 'c')).toEqual([])
+      expect(await sessions().answer('nobody', 'c', true)).toBe(false)
     })
   })
 
@@ -316,7 +319,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     await sessions().append(seen.id, ringing('c', 1, 1))
     expect(await sessions().keep(seen.id, pushes.relay('c', 2))).toBe('kept')
     await sessions().appendRung(seen.identity.participant, final('c', 2, 3), [seen.id])
-    expect(await sessions().takeKept(seen.id, 'c')).toEqual([])
+    expect(await keptOf(sessions(), seen.id, 'c')).toEqual([])
     await given().settled()
     expect(numbersOf(seen.socket)).toEqual([1])
   })
@@ -355,7 +358,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect(await sessions().keep(seen.id, from(2, 256 * 1024))).toBe('full')
     expect(await sessions().keep(seen.id, from(4))).toBe('kept')
     for (const n of [2, 4, 2]) expect(await sessions().keep(seen.id, from(n))).toBe('kept')
-    const kept = await sessions().takeKept(seen.id, 'c')
+    const kept = await keptOf(sessions(), seen.id, 'c')
     expect(kept.map(({ source }) => source?.n)).toEqual([1, 4, 2])
     const peer = await openReady(sessions())
     await sessions().hold(peer.id, 'c', true, true)

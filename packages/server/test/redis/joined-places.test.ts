@@ -61,7 +61,7 @@ test('[REL2] what both keep until the accept is kept on', async () => {
   expect(await sessions.keep(before.id, pushes.relay('c', 1))).toBe('kept')
   expect(await sessions.keep(after.id, pushes.relay('c', 2))).toBe('kept')
   expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
-  const kept = await sessions.takeKept(after.id, 'c')
+  const kept = (await sessions.answer(after.id, 'c', true)) || []
   expect(kept.map(({ text }) => JSON.parse(text).data.n)).toEqual([1, 2])
 })
 

@@ -33,9 +33,9 @@ beforeEach(async () => {
     isAway: () => isAway,
     sessions: () => ({
       ...sessions,
-      takeKept(id, call) {
+      openGate(id, call, first) {
         onHandOver()
-        return sessions.takeKept(id, call)
+        return sessions.openGate(id, call, first)
       },
     }),
   })

@@ -53,14 +53,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the gate of an answer stays closed',
     file: deliveredPlaces,
-    find: 'andThen(sessions.takeKept(from.sessionId, key), (pushes) => sessions.openGate(to.sessionId, key, pushes))',
-    put: 'andThen(sessions.takeKept(from.sessionId, key), () => undefined)',
+    find: 'sessions.openGate(caller.sessionId, key, kept.callee),',
+    put: '',
   },
   {
     name: 'what was kept before the accept is thrown away',
     file: deliveredPlaces,
-    find: 'sessions.openGate(to.sessionId, key, pushes))',
-    put: 'sessions.openGate(to.sessionId, key, pushes.slice(1)))',
+    find: 'sessions.openGate(callee.sessionId, key, kept.caller),',
+    put: 'sessions.openGate(callee.sessionId, key, kept.caller.slice(1)),',
   },
   {
     name: 'the outbox forgets a step that could not be told',

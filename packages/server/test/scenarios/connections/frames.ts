@@ -17,8 +17,7 @@ export function registerFrameScenarios(name: string, start: StartService): void 
   describe(`${name}: frames`, () => {
     let service: Service
     beforeAll(async () => {
-      // Enough for a pong on a busy machine.
-      service = await start({ RINGWIRE_PING_INTERVAL_MS: '600', RINGWIRE_PONG_TIMEOUT_MS: '3000' })
+      service = await start({ RINGWIRE_PING_INTERVAL_MS: '600', RINGWIRE_PONG_TIMEOUT_MS: '500' })
     })
     afterAll(() => service.dispose())
 

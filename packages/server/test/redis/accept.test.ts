@@ -1,0 +1,53 @@
+import { afterEach, expect, test } from 'bun:test'
+import { until } from '@ringwire/testkit/patience'
+import { connectPeer, done, eventsOf, invited, openDomains } from '../../src/calls/domain.fixture.ts'
+import { readBatch } from '../../src/cluster/batch.ts'
+import type { Frame } from '../../src/cluster/frames.ts'
+import { somebody } from '../../src/ports/sessions.fixture.ts'
+import { comeBack } from '../contracts/session-parts.ts'
+import { type SessionNode, sendAll, useSessionNodes } from './session-nodes.ts'
+
+const { start } = await useSessionNodes()
+const openDomain = openDomains()
+/** Before a node is closed. */
+let goOn = () => {}
+afterEach(() => goOn())
+
+/** What a node asks others for from now on: the frames of each message that it sends. */
+function recordMessages(node: SessionNode): string[][] {
+  const messages: string[][] = []
+  goOn = () => {
+    node.onScript = sendAll
+  }
+  node.onScript = (name, args, send) => {
+    if (name === 'post') {
+      const batch = readBatch(Buffer.from(String(args[0])))
+      const frames = batch.messages.map(([, frame]) => frame as Frame | null).filter((frame) => frame !== null)
+      messages.push(frames.map((frame) => (frame[0] === 'do' ? frame[1] : frame[0])))
+    }
+    return send()
+  }
+  return messages
+}
+
+test('[ORD3] [REL2] an answer is told at the other side’s node with two messages', async () => {
+  const { started, client } = await start(2)
+  client.disconnect()
+  const [near, far] = started as [SessionNode, SessionNode]
+  const domain = await openDomain({ sessions: () => near.sessions })
+  const callee = await connectPeer(domain, somebody())
+  const here = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  await near.sessions.detach(here.id, here.socket, false, 0)
+  const there = await comeBack(far.sessions, here, 0)
+  if (there === undefined) throw new Error('it did not come back')
+  const caller = { ...here, ...there }
+  const callUuid = await invited(domain, caller, callee)
+  const candidate = { call_uuid: callUuid, candidate: 'candidate:1' }
+  expect(await domain.relay.relay(caller.actor, 'webrtc.ice_candidate', candidate, undefined)).toBe('ringing')
+  const messages = recordMessages(near)
+  done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
+  expect(messages).toEqual([['answer', 'append'], ['openGate']])
+  await until('both have heard', () => eventsOf(callee).includes('webrtc.ice_candidate'))
+  expect(eventsOf(callee)).toEqual(['call.ringing', 'webrtc.ice_candidate'])
+  expect(eventsOf(caller)).toEqual(['call.accepted'])
+}, 60_000)
