@@ -27,7 +27,8 @@ export function registerTimelines(name: string, start: Start): void {
       receiver = await openReceiver()
       running = await start({
         RINGWIRE_PING_INTERVAL_MS: '1000',
-        RINGWIRE_PONG_TIMEOUT_MS: '1000',
+        // Enough for a pong on a busy machine, and found dead while it rings.
+        RINGWIRE_PONG_TIMEOUT_MS: '2000',
         RINGWIRE_CALLER_LOST_MS: '2000',
         RINGWIRE_VAPID_PRIVATE_KEY: Buffer.concat([Buffer.alloc(32), ecdh.getPrivateKey()])
           .subarray(-32)

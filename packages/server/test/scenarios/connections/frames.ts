@@ -17,7 +17,8 @@ export function registerFrameScenarios(name: string, start: StartService): void 
   describe(`${name}: frames`, () => {
     let service: Service
     beforeAll(async () => {
-      service = await start({ RINGWIRE_PING_INTERVAL_MS: '600', RINGWIRE_PONG_TIMEOUT_MS: '500' })
+      // Enough for a pong on a busy machine.
+      service = await start({ RINGWIRE_PING_INTERVAL_MS: '600', RINGWIRE_PONG_TIMEOUT_MS: '3000' })
     })
     afterAll(() => service.dispose())
 
