@@ -9,7 +9,8 @@ import type { Row } from './directory.port.ts'
 import type { BelievedDirectory } from './directory.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
-import { changing, type Owner, pauseOf } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { changing, mostTries, pauseOf } from './retries.ts'
 import { deviceField, deviceOf } from './rows.ts'
 import type { Saves } from './saves.ts'
 
@@ -43,8 +44,6 @@ export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'append
   /** The same for this node, whose session the other one is. */
   inherit(from: string, to: string, call: string): Promise<void>
 }
-
-const mostTries = 8
 
 export function createAround(options: AroundOptions): Around {
   const { node, table, directory, owner, inbox, living, append, settle, onRefused, timers } = options

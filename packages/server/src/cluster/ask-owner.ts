@@ -6,8 +6,9 @@ import { type Frame, isRelayFrame, notHere, relayFrame } from './frames.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import type { Operation, Operations } from './operations.ts'
-import { changing, type Owner, pauseOf } from './owner.ts'
+import type { Owner } from './owner.ts'
 import type { Requests } from './requests.ts'
+import { changing, mostTries, pauseOf } from './retries.ts'
 import { released, type Stuck } from './stuck.ts'
 
 export interface AskOwnerOptions extends Pick<Requests, 'doHere'> {
@@ -28,7 +29,6 @@ export type AskOwner = <O extends Operation>(
   ...args: Parameters<Operations[O]> extends [string, ...infer Rest] ? Rest : never
 ) => ReturnType<Operations[O]> | Promise<ReturnType<Operations[O]>>
 
-const mostTries = 8
 /** Longer than it takes to know that a node is dead. In ms. */
 const repeatMs = 8_000
 

@@ -7,7 +7,8 @@ import type { SessionTable } from '../session/table.ts'
 import type { AskOwner } from './ask-owner.ts'
 import { notHere } from './frames.ts'
 import type { Inbox } from './inbox.ts'
-import { changing, type Owner, pauseOf } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { changing, mostTries, pauseOf } from './retries.ts'
 import type { Saves } from './saves.ts'
 
 export interface MovePlacesOptions {
@@ -19,8 +20,6 @@ export interface MovePlacesOptions {
   readonly askOwner: AskOwner
   readonly timers: Pick<Timers, 'sleep'>
 }
-
-const mostTries = 8
 
 /** Moves the place of a session to another one: at once if both have one owner, in a parcel if they have two. */
 export function createMovePlaces(options: MovePlacesOptions): Sessions['move'] {

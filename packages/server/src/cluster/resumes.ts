@@ -1,8 +1,10 @@
 import { tagOfSessionId } from '../ports/session-id.ts'
 import type { SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
-import { LateError, socketAhead, turnAway } from '../session/late.ts'
+import { ClosedError, LateError, socketAhead, turnAway } from '../session/late.ts'
 import type { SessionTable } from '../session/table.ts'
-import { ClosedError, changing, isOwn, type Owner } from './owner.ts'
+import { isOwn } from './handoffs.ts'
+import type { Owner } from './owner.ts'
+import { changing, mostTries } from './retries.ts'
 
 export interface ResumesOptions {
   readonly table: SessionTable
@@ -19,8 +21,6 @@ interface ComingBack {
   readonly sink?: Sink | undefined
   readonly next?: Sink | undefined
 }
-
-const mostTries = 8
 
 /** Sessions whose clients come back here: they become this node's own first, and then it is as on one node. */
 export function createResumes({

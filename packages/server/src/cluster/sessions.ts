@@ -10,11 +10,9 @@ import type { BelievedDirectory } from './directory.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import type { OwnSessions } from './own-sessions.ts'
-import { changing, type Owner } from './owner.ts'
+import type { Owner } from './owner.ts'
 import { createResumes } from './resumes.ts'
-
-/** A session that is forgotten that often before it is saved has to wait. */
-const mostTries = 8
+import { changing, mostTries } from './retries.ts'
 
 export interface SessionsOptions {
   readonly node: string

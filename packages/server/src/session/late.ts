@@ -9,7 +9,14 @@ export class LateError extends StoreError {
   }
 }
 
-/** Says so to its client. */
+/** Who came back is gone again. */
+export class ClosedError extends StoreError {
+  constructor() {
+    super('unavailable', 'the connection was closed meanwhile')
+  }
+}
+
+/** Says to the client of a socket that another one is newer. */
 export function turnAway(sink: Sink): never {
   sink.close(4409, 'replaced by a newer connection')
   throw new LateError()

@@ -15,7 +15,8 @@ const turns = 'delivery/turns.ts'
 const deadlines = 'calls/deadlines.ts'
 const outbox = 'delivery/outbox.ts'
 const relay = 'calls/relay.ts'
-const owner = 'cluster/owner.ts'
+const claims = 'cluster/claims.ts'
+const handoffs = 'cluster/handoffs.ts'
 const saves = 'cluster/saves.ts'
 const inbox = 'cluster/inbox.ts'
 const members = 'cluster/members.ts'
@@ -94,25 +95,25 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a copy that is not whole is resumed',
-    file: owner,
+    file: claims,
     find: 'if (!copy.isWhole) session.broken = true',
     put: '',
   },
   {
     name: 'a session that was taken over keeps its old fence',
-    file: owner,
+    file: claims,
     find: 'session.saving.fence = copy.fence',
     put: '',
   },
   {
     name: 'a session is given away without its last save',
-    file: owner,
+    file: handoffs,
     find: 'await saves.give(session, to)',
     put: 'await saves.settle()',
   },
   {
     name: 'what an earlier socket asked goes on after it was retired',
-    file: owner,
+    file: handoffs,
     find: 'await sink.retire()',
     put: '',
   },
