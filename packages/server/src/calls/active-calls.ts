@@ -1,0 +1,43 @@
+import type { ActiveCall } from '@ringwire/protocol/events/auth'
+import type { PeerAbsence } from '@ringwire/protocol/events/call'
+import { type Call, isLive, type LiveCall, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import { isRung, type LateRings, type Who } from './late-rings.ts'
+
+/** The live calls of a participant, as an extended session hears of them when it connects. */
+export type ReadActiveCalls = (session: Who) => Promise<ActiveCall[]>
+
+/** `absenceOf`: of a side of a call, as it is now [PEER1]. */
+export function createActiveCalls(
+  { liveCallsOf, newest }: LateRings,
+  absenceOf: (call: Call, side: Side) => PeerAbsence | undefined,
+): ReadActiveCalls {
+  // What it says rings does ring there: whoever ends the call looks for those.
+  return async (session) => {
+    const live = await liveCallsOf(session)
+    return live.flatMap((call) => {
+      const now = newest(call)
+      const side = sideOf(now, session.participant)
+      const isTold = side === 'caller' || now.status !== 'ringing' || isRung(session, now)
+      return side === undefined || !isLive(now) || !isTold
+        ? []
+        : [activeCall(now, side, session.sessionId, absenceOf(now, otherSide(side)))]
+    })
+  }
+}
+
+function activeCall(call: LiveCall, side: Side, sessionId: string, away: PeerAbsence | undefined): ActiveCall {
+  const peer = side === 'caller' ? call.callee : call.caller
+  return {
+    call_uuid: call.callUuid,
+    status: call.status,
+    version: call.version,
+    direction: side === 'caller' ? 'outgoing' : 'incoming',
+    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName, ...(away && { away }) },
+    call_type: call.callType,
+    context_type: call.contextType,
+    context_id: call.contextId,
+    started_at: new Date(call.startedAt).toISOString(),
+    expires_at: new Date(call.ringExpiresAt).toISOString(),
+    holds_place: placeOf(call, side)?.sessionId === sessionId,
+  }
+}
