@@ -2,6 +2,11 @@ import { type CallRef, callKey, type Place } from '../call/call.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 
+/** So much later than the node that has the timer another one looks after a deadline, in ms [RING1]. */
+export const patienceMs = 200
+/** Others do the share of a node that has not done it by then, in ms. */
+export const stepInMs = 4_000
+
 /** Whether another node holds the socket, or may. */
 export function isHeldElsewhere({ state, node }: Place, nodes: Pick<Nodes, 'self' | 'isDead'>): boolean {
   return state === 'held' && node !== nodes.self && !nodes.isDead(node)

@@ -12,7 +12,7 @@ const delivery = 'delivery/delivery.ts'
 const handingOn = 'delivery/handing-on.ts'
 const deliveredPlaces = 'delivery/places.ts'
 const turns = 'delivery/turns.ts'
-const deadlines = 'calls/deadlines.ts'
+const dueRings = 'calls/due-rings.ts'
 const outbox = 'delivery/outbox.ts'
 const relay = 'calls/relay.ts'
 const claims = 'cluster/claims.ts'
@@ -209,7 +209,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a ring that is over is left to whoever had its timer',
-    file: deadlines,
+    file: dueRings,
     find: 'const due = await store.dueRings(from, now - patienceMs, pageSize)',
     put: 'const due: readonly LiveCall[] = []',
   },
