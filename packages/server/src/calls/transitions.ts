@@ -1,4 +1,4 @@
-import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf, sideOf } from '../call/call.ts'
+import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf } from '../call/call.ts'
 import { type CallCommand, type Decision, decide } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
@@ -11,9 +11,21 @@ import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { WithQuality } from './end-quality.ts'
 import { isUnheld } from './holders.ts'
+import { ownPlace } from './own-place.ts'
 import type { ClientSession, Waiter } from './request.ts'
 
 type LoseCommand = Extract<CallCommand, { type: 'lose' }>
+
+/** A socket that was found lost. */
+interface Loss {
+  /** It says how the socket went. */
+  readonly command: LoseCommand
+  /**
+   * Whether the client has another socket by now, here or at another node, which is about to take the place: nobody hears
+   * that it was away [RES1, PEER1].
+   */
+  isBack(): boolean
+}
 
 export interface TransitionsOptions {
   readonly store: CallSteps
@@ -54,16 +66,13 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     options
 
   async function decided(ref: CallRef, command: CallCommand): Promise<Decision> {
-    const wasGone = isGone(command)
     const loss = command.type === 'lose' ? await lossOf(command) : undefined
-    const known = loss === undefined || loss === 'back' ? command : loss
     return withQuality((seen) =>
       commit(
         store.transition(ref, (call) =>
-          // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
-          call !== undefined && ((wasGone && !isGone(command)) || loss === 'back' || isBack(command))
+          call !== undefined && loss?.isBack() === true
             ? { ok: true as const, call, steps: [] }
-            : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
+            : seen(decide(call, loss?.command ?? command, clock.now(), { ...durations, outages: uptime.outages() })),
         ),
       ),
     )
@@ -81,32 +90,24 @@ export function createTransitions(options: TransitionsOptions): Transitions {
 
   /**
    * However a loss was found, the sessions' store knows how the socket went. While it is away, no client closed [END5], and
-   * none was told to come back [PEER1]. `back`: its client has a socket at another node, which is about to take the place.
+   * none was told to come back [PEER1].
    */
-  async function lossOf(command: LoseCommand): Promise<LoseCommand | 'back'> {
+  async function lossOf(command: LoseCommand): Promise<Loss> {
     const { sessionId, node } = command
+    const hasSocket = () => sessions.heldHere(sessionId) !== undefined
+    // A holder that gives no sign of life has its socket still, and is to lose its place all the same.
+    const hadSocket = node === nodes.self && hasSocket()
+    const isBack = () => hasSocket() && !hadSocket
     const hungUp = sessions.hasHungUp(sessionId)
     try {
       const closed = await sessions.wasClosed(sessionId, node)
       const awaitedMs = command.awaitedMs ?? (await sessions.awaitedMs(sessionId, node))
-      return awaitedMs === 'back' ? awaitedMs : { ...command, closed, hungUp, awaitedMs }
+      if (awaitedMs === 'back') return { command, isBack: () => true }
+      return { command: { ...command, closed, hungUp, awaitedMs }, isBack }
     } catch (error) {
-      if (error instanceof StoreError) return { ...command, closed: false, hungUp }
+      if (error instanceof StoreError) return { command: { ...command, closed: false, hungUp }, isBack }
       throw error
     }
-  }
-
-  /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */
-  function isGone(command: CallCommand): boolean {
-    return command.type === 'lose' && command.node === nodes.self && sessions.heldHere(command.sessionId) === undefined
-  }
-
-  /**
-   * The session's client came back here before anybody saw it leave its node, which is gone. Its arrival takes the place, so
-   * nobody hears that it was away [PEER1].
-   */
-  function isBack(command: CallCommand): boolean {
-    return command.type === 'lose' && command.node !== nodes.self && sessions.heldHere(command.sessionId) !== undefined
   }
 
   async function commit<T>(work: MaybePromise<T>): Promise<T> {
@@ -140,8 +141,7 @@ export function createTransitions(options: TransitionsOptions): Transitions {
   }
 
   async function losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean> {
-    const side = sideOf(call, session.participant)
-    const place = side === undefined ? null : placeOf(call, side)
+    const place = ownPlace(session, call)
     if (place === null || place.deviceId !== session.deviceId) return false
     // Its holder was seen to be gone while this one asked.
     if (place.state === 'vacant') return true
