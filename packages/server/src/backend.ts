@@ -1,6 +1,7 @@
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
 import { createCluster } from './cluster/cluster.ts'
+import { createDeaths } from './cluster/deaths.ts'
 import { createFallen } from './cluster/fallen.ts'
 import { createMembers } from './cluster/members.ts'
 import type { Config } from './config/config.ts'
@@ -235,8 +236,10 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresHeartbeats(databaseUrl, config.nodeId)
   const timers = createSystemTimers()
+  const deaths = createDeaths(timers)
   const members = createMembers({
     heartbeats,
+    deaths,
     self: newNodeName(config.nodeId, Math.round(heartbeats.openedAt)),
     timers,
     isGone: (node) => cluster.isGone(node),
@@ -267,6 +270,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const cluster = createCluster({
     ...redis,
     node: members.self,
+    deaths,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     isDead,

@@ -5,6 +5,7 @@ import type { Sessions } from '../ports/sessions.ts'
 import { createAround } from './around.ts'
 import { createAskOwner } from './ask-owner.ts'
 import type { Copies } from './copies.port.ts'
+import type { Deaths } from './deaths.ts'
 import type { Directory } from './directory.port.ts'
 import { createInbox } from './inbox.ts'
 import { createMovePlaces } from './move-places.ts'
@@ -23,6 +24,8 @@ export interface ClusterOptions {
   readonly post: Post
   /** Names this run of this node: no other has had the name. */
   readonly node: string
+  /** The nodes that were found dead: `fell` writes them down. */
+  readonly deaths: Deaths
   /** How long final notices are worth telling, in ms [WS4]. */
   readonly windowMs: number
   /** How long an extended session can be resumed, in ms [RES1]. */
@@ -136,6 +139,7 @@ function createParts(options: ClusterOptions) {
   const { table, saves, lost } = own
   const nodes = createOtherNodes({
     ...{ directory: options.directory, post, node, own, onError, timers },
+    deaths: options.deaths,
     isDead: options.isDead,
     owners: options.owners,
     onSilent: (other) => inbox.giveUp(other),

@@ -1,11 +1,12 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
 import { isReplacedBy } from '../ports/node-name.ts'
-import { forgetOldest } from '../ports/oldest.ts'
+import type { Deaths } from './deaths.ts'
 import type { Post } from './post.port.ts'
 
 export interface LivingOptions {
   readonly post: Pick<Post, 'beat'>
   readonly node: string
+  readonly deaths: Deaths
   /** A node did not say that it lives for a while: nobody waits for its answers. */
   readonly onSilent: (node: string) => void
   /** Others may take this node for dead; told again and again as long as that is so, and once after that. */
@@ -56,7 +57,6 @@ const deadMs = 5_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const silentMs = 3_000
 const lookMs = 100
-const mostFallen = 1_000
 
 /** A node that lived a moment ago. */
 interface Other {
@@ -70,7 +70,7 @@ interface Other {
   isSilent: boolean
 }
 
-export function createLiving({ post, node, onSilent, onDoubted, onError, timers }: LivingOptions): Living {
+export function createLiving({ post, node, deaths, onSilent, onDoubted, onError, timers }: LivingOptions): Living {
   /** By their names; this one is among them. */
   const nodes = new Map<string, Other>()
   /** When this one began to listen, and last could. */
@@ -84,8 +84,6 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
   let emptiedAt = Number.NEGATIVE_INFINITY
   let cancels: readonly Cancel[] = []
   let isStopped = false
-  /** When nodes were found dead that have not said since that they live. */
-  const fallen = new Map<string, number>()
   /** Wake those who wait for a node to fall. */
   const wakes = new Set<() => void>()
   /** This node has lost one of its signs. */
@@ -96,7 +94,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
   let nextLook: Promise<void> | undefined
   let lastLook: Promise<void> = Promise.resolve()
 
-  const saysItLives = (other: string) => (nodes.get(other)?.isListed ?? false) && !fallen.has(other)
+  const saysItLives = (other: string) => (nodes.get(other)?.isListed ?? false) && !deaths.has(other)
 
   async function beat(): Promise<void> {
     if (isStopped) return
@@ -119,7 +117,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
     for (const each of nodes.values()) each.isListed = false
     for (const [other, saidAt] of listed) {
       // It said so no earlier than this, however long the answer was under way.
-      if (sentAt - (at - saidAt) > (fallen.get(other) ?? now)) fallen.delete(other)
+      deaths.said(other, sentAt - (at - saidAt))
       list(other, now, now - (at - saidAt))
     }
     warnIfReplaced()
@@ -163,7 +161,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
   }
 
   function isAlive(other: string): boolean {
-    if (isReplaced(other) || fallen.has(other)) return false
+    if (isReplaced(other) || deaths.has(other)) return false
     return nodes.has(other) || timers.monotonic() - listensSince < deadMs
   }
 
@@ -207,7 +205,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
     isAlive,
     isReplaced,
     isGone(other) {
-      if (fallen.has(other)) return true
+      if (deaths.has(other)) return true
       const now = timers.monotonic()
       // All had the time to say it since the list was emptied, or this node could not look.
       return !saysItLives(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
@@ -232,8 +230,7 @@ export function createLiving({ post, node, onSilent, onDoubted, onError, timers 
       while (!isSilent(other) && !isStopped && !over.aborted) await nextFall()
     },
     fell(other) {
-      fallen.set(other, timers.monotonic())
-      forgetOldest(fallen, mostFallen)
+      deaths.found(other)
       lookForSilent()
       for (const wake of wakes) wake()
     },

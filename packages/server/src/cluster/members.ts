@@ -3,12 +3,15 @@ import type { Cancel, Clock, Timers } from '../ports/clock.ts'
 import { isReplacedBy } from '../ports/node-name.ts'
 import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../ports/nodes.ts'
 import { forgetOldest } from '../ports/oldest.ts'
+import type { Deaths } from './deaths.ts'
 import type { Heartbeats, OtherNode } from './heartbeats.port.ts'
 
 export interface MembersOptions {
   readonly heartbeats: Heartbeats
   /** Names this run of this node: no other has had the name. */
   readonly self: string
+  /** Nodes that were found dead, by either store: one that counts on lives. */
+  readonly deaths: Pick<Deaths, 'said' | 'has'>
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
   /** Whether one said lately in that store that it lives. */
@@ -29,7 +32,7 @@ export interface MembersOptions {
 export interface Members extends Pick<Nodes, 'self' | 'isDead' | 'others' | 'loads'> {
   /** Those of the others that have sessions in their memory: nodes of the version before do not. */
   owners(): readonly string[]
-  /** The process of a node was found dead: it is dead at once, until it counts on. */
+  /** The process of a node was found dead: it is dead at once, until it says that it lives. */
   fell(node: string): void
   readonly uptime: Uptime
   /** The database's clock: the same for all nodes, whatever their own say. */
@@ -56,7 +59,6 @@ const jumpMs = 200
 /** A clock whose best sample took no longer is known well enough to serve by it, in ms. */
 const wellKnownMs = 50
 const mostMissing = 1_000
-const never = Number.NEGATIVE_INFINITY
 
 interface Seen {
   beats: number
@@ -69,13 +71,11 @@ interface Seen {
   since: number
   /** The database's word for how long ago that was, as it was first seen. */
   ageMs: number
-  /** When its process was found dead. */
-  fellAt: number
 }
 
 /** The nodes that serve on one database, by their heartbeats there. */
 export function createMembers(options: MembersOptions): Members {
-  const { heartbeats, self, isGone, saysItLives, isReady, sockets, keptMs, onDeath, onError, timers } = options
+  const { heartbeats, self, deaths, isGone, saysItLives, isReady, sockets, keptMs, onDeath, onError, timers } = options
   const seen = new Map<string, Seen>()
   const dead = new Set<string>()
   const offsets: { readonly offset: number; readonly way: number }[] = []
@@ -104,6 +104,7 @@ export function createMembers(options: MembersOptions): Members {
   const missing = new Map<string, number>()
 
   async function beat(limitMs = beatLimitMs): Promise<void> {
+    const began = timers.monotonic()
     const sent = monotonic()
     sentAt = sent
     const ready = isServing && isReady()
@@ -125,7 +126,7 @@ export function createMembers(options: MembersOptions): Members {
     const lookMs = now - beatAt
     beatAt = now
     lookedAt = sent
-    for (const other of others) learnOther(other, sent, now, lookMs)
+    for (const other of others) learnOther(other, began, now, lookMs)
     for (const [name, each] of seen) {
       if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {
         dead.add(name)
@@ -151,18 +152,19 @@ export function createMembers(options: MembersOptions): Members {
     return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther(other: OtherNode, sent: number, now: number, lookMs: number): void {
+  function learnOther(other: OtherNode, began: number, now: number, lookMs: number): void {
     const { name, beats, hasLeft, ageMs, ownsSessions, sockets } = other
     const known = seen.get(name)
     missing.delete(name)
     if (known === undefined) {
       const wasHeard = !hasLeft && ageMs <= deadMs
-      seen.set(name, { beats, hasLeft, ownsSessions, sockets, wasHeard, since: now, ageMs, fellAt: never })
+      seen.set(name, { beats, hasLeft, ownsSessions, sockets, wasHeard, since: now, ageMs })
     } else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       // It counted on since the last look, also where the database's clock says that it was long before.
       Object.assign(known, { beats, hasLeft, sockets, wasHeard: true, since: now, ageMs: Math.min(ageMs, lookMs) })
       // This count may be from before its process was found dead.
-      if (!hasLeft && !isReplaced(name) && sent - ageMs > known.fellAt) dead.delete(name)
+      if (!hasLeft) deaths.said(name, began - ageMs)
+      if (!hasLeft && !isReplaced(name) && !deaths.has(name)) dead.delete(name)
     }
   }
 
@@ -235,7 +237,6 @@ export function createMembers(options: MembersOptions): Members {
     fell(node) {
       const known = seen.get(node)
       if (known === undefined || dead.has(node)) return
-      known.fellAt = monotonic()
       dead.add(node)
       onDeath({ node, hasLeft: known.hasLeft, isPast: false })
     },

@@ -1,5 +1,6 @@
 import type { Timers } from '../ports/clock.ts'
 import { type Completeness, createCompleteness } from './completeness.ts'
+import type { Deaths } from './deaths.ts'
 import type { Directory } from './directory.port.ts'
 import { type BelievedDirectory, createBelievedDirectory } from './directory.ts'
 import { createLiving, type Living } from './living.ts'
@@ -10,6 +11,7 @@ export interface OtherNodesOptions {
   readonly directory: Directory
   readonly post: Pick<Post, 'beat'>
   readonly node: string
+  readonly deaths: Deaths
   readonly own: Pick<OwnSessions, 'doubt' | 'writeAgain' | 'lost'>
   readonly isDead: ((node: string) => boolean) | undefined
   readonly owners: (() => readonly string[]) | undefined
@@ -34,8 +36,8 @@ export interface OtherNodes {
 }
 
 export function createOtherNodes(options: OtherNodesOptions): OtherNodes {
-  const { post, node, own, onSilent, onMissing, onError, timers } = options
-  const living = createLiving({ post, node, onSilent, onDoubted: own.doubt, onError, timers })
+  const { post, node, deaths, own, onSilent, onMissing, onError, timers } = options
+  const living = createLiving({ post, node, deaths, onSilent, onDoubted: own.doubt, onError, timers })
   const completeness = createCompleteness({
     ...{ directory: options.directory, node, onError, timers },
     others: () => [...living.known(), ...(options.owners?.() ?? [])],

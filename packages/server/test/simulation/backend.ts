@@ -1,4 +1,5 @@
 import { type ClusterOptions, createCluster } from '../../src/cluster/cluster.ts'
+import { createDeaths } from '../../src/cluster/deaths.ts'
 import { createFallen } from '../../src/cluster/fallen.ts'
 import { createMembers, type MembersOptions } from '../../src/cluster/members.ts'
 import type { Nodes } from '../../src/ports/nodes.ts'
@@ -37,8 +38,10 @@ export function createBackend(options: BackendOptions) {
     return way
   }
   const stores = databasePorts(database, () => connect(databaseLink, database), timers)
+  const deaths = createDeaths(timers)
   const members = createMembers({
     ...options,
+    deaths,
     heartbeats: stores.heartbeats,
     self: name,
     timers,
@@ -52,6 +55,7 @@ export function createBackend(options: BackendOptions) {
     ...options,
     ...redisPorts(redis, name, host, redisWay, connect(redisLink, redis)),
     node: name,
+    deaths,
     isDead,
     owners: () => members.owners(),
     onWaiting: (node) => fallen.suspect(node),

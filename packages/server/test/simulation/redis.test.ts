@@ -1,4 +1,5 @@
 import { createCluster } from '../../src/cluster/cluster.ts'
+import { createDeaths } from '../../src/cluster/deaths.ts'
 import { harnessAcross, type Nodes } from '../contracts/redis-harness.ts'
 import { type OpenSessions, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
@@ -27,6 +28,7 @@ async function startNodes(windows: Parameters<OpenSessions>[0]): Promise<Nodes> 
       ...windows,
       ...redisPorts(world, node, host, way(), way()),
       node,
+      deaths: createDeaths(host.timers),
       timers: host.timers,
       newEpoch: () => String(random.int(2 ** 31)),
       onError: (error) => failures.push(error),

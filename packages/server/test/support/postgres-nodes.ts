@@ -1,3 +1,4 @@
+import { createDeaths } from '../../src/cluster/deaths.ts'
 import { createMembers, type Members, type MembersOptions } from '../../src/cluster/members.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
 import { openPostgresHeartbeats } from '../../src/stores/postgres/heartbeats.ts'
@@ -7,7 +8,7 @@ export interface PostgresNodes extends Members {
   readonly deployment: string
 }
 
-export interface PostgresNodesOptions extends Omit<MembersOptions, 'heartbeats' | 'self' | 'timers'> {
+export interface PostgresNodesOptions extends Omit<MembersOptions, 'heartbeats' | 'self' | 'deaths' | 'timers'> {
   readonly url: string
   readonly nodeId: string
   /** The monotonic clock of the machine, in ms. */
@@ -20,5 +21,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   const heartbeats = await openPostgresHeartbeats(url, nodeId)
   const self = newNodeName(nodeId, Math.round(heartbeats.openedAt))
   const timers = { ...createSystemTimers(), ...(ticks && { monotonic: ticks }) }
-  return { ...createMembers({ ...others, heartbeats, self, timers }), deployment: heartbeats.deployment }
+  return {
+    ...createMembers({ ...others, heartbeats, self, deaths: createDeaths(timers), timers }),
+    deployment: heartbeats.deployment,
+  }
 }

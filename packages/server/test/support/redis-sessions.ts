@@ -1,4 +1,5 @@
 import { type Cluster, type ClusterOptions, createCluster } from '../../src/cluster/cluster.ts'
+import { createDeaths } from '../../src/cluster/deaths.ts'
 import { newEpoch } from '../../src/ports/session-id.ts'
 import { createStore, type Store } from '../../src/stores/redis/connection.ts'
 import { createRedisCopies } from '../../src/stores/redis/copies.ts'
@@ -9,7 +10,7 @@ import { createSystemTimers } from '../../src/time/timers.ts'
 export type RedisSessions = Cluster
 
 export interface RedisSessionsOptions
-  extends Omit<ClusterOptions, 'directory' | 'copies' | 'post' | 'timers' | 'newEpoch'> {
+  extends Omit<ClusterOptions, 'directory' | 'copies' | 'post' | 'deaths' | 'timers' | 'newEpoch'> {
   readonly url: string
   /** Where a test looks at what is sent to Redis, or changes it. */
   readonly store?: Store
@@ -19,12 +20,14 @@ export interface RedisSessionsOptions
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { url, node, onError } = options
   const store = options.store ?? createStore(url, onError)
+  const timers = createSystemTimers()
   const cluster = createCluster({
     ...options,
+    deaths: createDeaths(timers),
     directory: createRedisDirectory(store, node),
     copies: createRedisCopies(store, node),
     post: createRedisPost({ url, store, node, onError }),
-    timers: createSystemTimers(),
+    timers,
     newEpoch,
   })
   return {
