@@ -30,6 +30,18 @@ export interface HandingOn {
   handOnLeft(key: string, call: Call, left: readonly LeftRow[], own?: number): Promise<void>
 }
 
+/** A step on its way to the sessions that it concerns. */
+interface Telling {
+  readonly key: string
+  readonly step: Step
+  /** The call as it was known when the step was committed, if it was. */
+  readonly before?: Call | undefined
+  /** Whether relays to the places wait until what was kept before the accept has gone out. */
+  readonly gate: boolean
+  /** Takes what is to be waited for at last. */
+  readonly later?: MaybePromise<unknown>[]
+}
+
 export const sides = ['caller', 'callee'] as const
 
 export function createHandingOn(options: HandingOnOptions): HandingOn {
@@ -40,30 +52,20 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     nodes.told(call)
   }
 
-  function makeMoves(key: string, { call, event }: Step, gate: boolean): MaybePromise<void> {
+  function makeMoves({ key, step, gate }: Telling): MaybePromise<void> {
+    const { call, event } = step
     return allDone((event.moved ?? []).map((each) => places.move(key, call, each, gate)))
   }
 
-  /** Keeps the order for each session, not between sessions. `later` takes what is to be waited for at last. */
-  function tellOf(
-    key: string,
-    step: Step,
-    before: Call | undefined,
-    gate: boolean,
-    later?: MaybePromise<unknown>[],
-  ): MaybePromise<void> {
+  /** Keeps the order for each session, not between sessions. */
+  function tellOf(telling: Telling): MaybePromise<void> {
+    const { key, step } = telling
     // It waits in a log for a client that comes back, perhaps because its peer has heard how the call ended.
     const left = (step.event.moved ?? []).map((move) => notices.tellLeft(key, step, move))
-    return andThen(allDone(left), () => tellOthers(key, step, before, gate, later))
+    return andThen(allDone(left), () => tellOthers(telling))
   }
 
-  function tellOthers(
-    key: string,
-    step: Step,
-    before: Call | undefined,
-    gate: boolean,
-    later?: MaybePromise<unknown>[],
-  ): MaybePromise<void> {
+  function tellOthers({ key, step, before, gate, later }: Telling): MaybePromise<void> {
     if (isAnswer(step)) return tellAnswer(key, step)
     const { call, event } = step
     const ends = overStatuses.some((status) => status === event.type)
@@ -100,8 +102,8 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
 
   return {
     handOn(key, step, before) {
-      const gate = isAnswer(step)
-      const handed = andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
+      const telling = { key, step, before, gate: isAnswer(step) }
+      const handed = andThen(makeMoves(telling), () => tellOf(telling))
       return andThen(
         andThen(handed, () => sessions.confirm(key)),
         () => wasTold(key, step.call),
@@ -114,11 +116,11 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       // Each step names the places as they are now: what waits at the earlier ones goes there before everything else. If
       // the answer is among the steps, nobody has a place before its gate is closed [REL2].
       const answer = steps.findIndex(isAnswer)
-      for (const step of steps) await makeMoves(key, step, answer >= 0)
+      for (const step of steps) await makeMoves({ key, step, gate: answer >= 0 })
       // A session of a silent node lets nobody else wait for its place: a later step may end a ring [RING1].
-      const holds: MaybePromise<unknown>[] = []
-      for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer, holds)
-      await allDone(holds)
+      const later: MaybePromise<unknown>[] = []
+      for (const [index, step] of steps.entries()) await tellOf({ key, step, gate: index <= answer, later })
+      await allDone(later)
       await sessions.confirm(key)
       const last = steps.at(-1)?.call ?? call
       wasTold(key, last)
