@@ -173,18 +173,21 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** The client is in already, and nobody else would try again. So a store that is away is asked until the session has left this node. */
-  async function insist(
-    { sessionId }: Pick<ClientSession, 'sessionId'>,
-    work: () => MaybePromise<unknown>,
-  ): Promise<void> {
+  function insist({ sessionId }: Pick<ClientSession, 'sessionId'>, work: () => MaybePromise<unknown>): Promise<void> {
+    return tryAgain(work, () => sessions.heldHere(sessionId) !== undefined)
+  }
+
+  /** Asks a store that is away again for as long as somebody wants to know; rejects with what it said last. */
+  async function tryAgain(work: () => MaybePromise<unknown>, isWanted: () => boolean): Promise<void> {
     for (;;) {
       try {
         await work()
         return
       } catch (error) {
-        if (!(error instanceof StoreError) || sessions.heldHere(sessionId) === undefined) throw error
+        if (!(error instanceof StoreError)) throw error
+        await timers.sleep(retryMs)
+        if (!isWanted()) throw error
       }
-      await timers.sleep(retryMs)
     }
   }
 
@@ -222,20 +225,17 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return { ...arrival, activeCalls: await readActiveCalls(session) }
   }
 
-  /** A store that is away is asked again, and nobody waits for it: the token is good. */
-  async function renew(session: ClientSession, expiresAt: number): Promise<void> {
+  /** Nobody waits for it: the token is good. Where a newer one has come meanwhile, that one goes on. */
+  function renew(session: ClientSession, expiresAt: number): Promise<void> {
     const { sessionId } = session
     const isNewest = () => sessions.heldHere(sessionId)?.expiresAt === expiresAt
-    for (let isFirst = true; isFirst || isNewest(); isFirst = false) {
-      try {
-        await sessions.renew(sessionId, expiresAt)
-        await liveCallsOf({ ...session, expiresAt })
-        return
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        await timers.sleep(retryMs)
-      }
+    const work = async () => {
+      await sessions.renew(sessionId, expiresAt)
+      await liveCallsOf({ ...session, expiresAt })
     }
+    return tryAgain(work, isNewest).catch((error) => {
+      if (!(error instanceof StoreError)) throw error
+    })
   }
 
   return { arrive, leave, doubt, ringLate, renew }
