@@ -1,9 +1,9 @@
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
-import { createCluster } from './cluster/cluster.ts'
+import { type Cluster, createCluster } from './cluster/cluster.ts'
 import { createDeaths } from './cluster/deaths.ts'
 import { createFallen } from './cluster/fallen.ts'
-import { createMembers } from './cluster/members.ts'
+import { createMembers, type Members, type MembersOptions } from './cluster/members.ts'
 import type { Config } from './config/config.ts'
 import type { Counters } from './limits/counters.port.ts'
 import type { LocalCounters } from './limits/limits.ts'
@@ -35,8 +35,9 @@ import { createMemoryWakes } from './stores/memory/wakes.ts'
 import { migrateToPostgres } from './stores/migration.ts'
 import { checkPostgres } from './stores/postgres/check.ts'
 import { createPostgresEphemerals } from './stores/postgres/ephemerals.ts'
-import { openPostgresHeartbeats } from './stores/postgres/heartbeats.ts'
+import { openPostgresHeartbeats, type PostgresHeartbeats } from './stores/postgres/heartbeats.ts'
 import { openPostgres } from './stores/postgres/open.ts'
+import type { RedisOptions } from './stores/redis/open.ts'
 import { type BackedUp, backUpSqlite } from './stores/sqlite/backup.ts'
 import { checkSqlite } from './stores/sqlite/check.ts'
 import { openSqlite } from './stores/sqlite/open.ts'
@@ -230,62 +231,28 @@ export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 
 /** Any number of processes: calls and heartbeats in PostgreSQL, what others need of sessions, and limits, in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
-  const { config, logger, onDeath, sockets, onCall, onTold } = options
-  // One process has no Redis, and starts sooner without its client.
-  const { createRedisBackend } = await import('./stores/redis/open.ts')
+  const { config, logger, onCall, onTold } = options
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresHeartbeats(databaseUrl, config.nodeId)
   const timers = createSystemTimers()
   const deaths = createDeaths(timers)
-  const members = createMembers({
-    heartbeats,
-    deaths,
-    self: newNodeName(config.nodeId, Math.round(heartbeats.openedAt)),
-    timers,
-    isGone: (node) => cluster.isGone(node),
-    saysItLives: (node) => cluster.saysItLives(node),
-    isReady: () => cluster.isReady(),
-    sockets,
-    keptMs: outagesKeptMs(config),
-    onDeath,
-    onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
-  })
+  const members = joinMembers(options, { heartbeats, deaths, timers }, () => cluster)
   const localCounters = createMemoryCounters()
-  const isDead = (node: string) => members.isDead(node)
+  const { deployment } = heartbeats
+  const redis = await openRedis(options, members, { url: redisUrl, deployment, fallback: localCounters })
   const onError = (error: unknown) => logger.warn({ error }, 'Redis')
-  const redis = createRedisBackend({
-    url: redisUrl,
-    prefix: config.redisPrefix,
-    deployment: heartbeats.deployment,
-    node: members.self,
-    isDead,
-    fallback: localCounters,
-    ownWakes: createMemoryWakes(members.clock.now),
-    now: members.clock.now,
-    onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
-    onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
-    onError,
-    timed: createTimed(options.meter, 'redis'),
-  })
   const cluster = createCluster({
-    ...redis,
+    ...{ ...redis, deaths, onCall, onTold, onError, timers, newEpoch },
     node: members.self,
-    deaths,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
-    isDead,
-    owners: () => members.owners(),
-    onCall,
-    onTold,
+    isDead: members.isDead,
+    owners: members.owners,
     onWaiting: (node) => fallen.suspect(node),
-    onError,
-    timers,
-    newEpoch,
   })
   const locks = createPostgresEphemerals(databaseUrl, config.nodeId)
   const fallen = createFallen({
-    node: members.self,
-    stores: [locks, redis.ephemerals],
+    ...{ node: members.self, stores: [locks, redis.ephemerals], onError, timers },
     others: () => new Set([...cluster.knownNodes(), ...members.others()]),
     onFallen(node) {
       logger.warn({ node }, 'both stores let go of the connections of a node: its process is dead')
@@ -293,8 +260,6 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
       members.fell(node)
     },
     onDoubted: cluster.doubt,
-    onError,
-    timers,
   })
   async function close(): Promise<void> {
     fallen.stop()
@@ -315,23 +280,64 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await close()
     throw error
   }
-  const { sessions, save, tell, told } = cluster
-  const { counters, wakes } = redis
-  const { self, others, loads, uptime, clock, serve } = members
-  const nodes: Nodes = {
-    ...{ self, isDead, others, loads, tell, told },
-    async isStillDead(node) {
-      // Where Redis does not answer at once, what was seen there last counts: rings wait for this [RING1].
-      if (isDead(node)) await Promise.race([cluster.lookForNodes().catch(() => {}), Bun.sleep(lookMs)])
-      return isDead(node)
-    },
-  }
   async function tryRedis(): Promise<void> {
     await redis.tryWrite()
     // It is back, and what waited for it is not written yet: nobody could come in.
     if (!cluster.canSave()) throw new StoreError('unavailable', 'sessions are not saved yet')
   }
-  const countAway = () => undefined
-  const shared = { isShared: true, hasSessions, tryRedis, countAway, serve, close }
+  const { sessions, save } = cluster
+  const { counters, wakes } = redis
+  const { uptime, clock, serve } = members
+  const shared = { isShared: true, hasSessions, tryRedis, countAway: () => undefined, serve, close }
+  const nodes = nodesOf(members, cluster)
   return { stores, sessions, wakes, save, counters, localCounters, nodes, uptime, clock, ...shared }
+}
+
+/** The nodes on the database. The cluster, which comes later, says what is known of them in Redis. */
+function joinMembers(
+  { config, logger, onDeath, sockets }: BackendOptions,
+  parts: Pick<MembersOptions, 'deaths' | 'timers'> & { readonly heartbeats: PostgresHeartbeats },
+  cluster: () => Cluster,
+): Members {
+  return createMembers({
+    ...parts,
+    self: newNodeName(config.nodeId, Math.round(parts.heartbeats.openedAt)),
+    isGone: (node) => cluster().isGone(node),
+    saysItLives: (node) => cluster().saysItLives(node),
+    isReady: () => cluster().isReady(),
+    sockets,
+    keptMs: outagesKeptMs(config),
+    onDeath,
+    onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
+  })
+}
+
+type RedisParts = Pick<RedisOptions, 'url' | 'deployment' | 'fallback'>
+
+async function openRedis({ config, logger, meter }: BackendOptions, members: Members, parts: RedisParts) {
+  // One process has no Redis, and starts sooner without its client.
+  const { createRedisBackend } = await import('./stores/redis/open.ts')
+  return createRedisBackend({
+    ...parts,
+    prefix: config.redisPrefix,
+    node: members.self,
+    isDead: members.isDead,
+    ownWakes: createMemoryWakes(members.clock.now),
+    now: members.clock.now,
+    onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
+    onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
+    onError: (error) => logger.warn({ error }, 'Redis'),
+    timed: createTimed(meter, 'redis'),
+  })
+}
+
+function nodesOf({ self, isDead, others, loads }: Members, { tell, told, lookForNodes }: Cluster): Nodes {
+  return {
+    ...{ self, isDead, others, loads, tell, told },
+    async isStillDead(node) {
+      // Where Redis does not answer at once, what was seen there last counts: rings wait for this [RING1].
+      if (isDead(node)) await Promise.race([lookForNodes().catch(() => {}), Bun.sleep(lookMs)])
+      return isDead(node)
+    },
+  }
 }
