@@ -143,16 +143,17 @@ export function createAround(options: AroundOptions): Around {
   }
 
   async function passOn(participant: Participant, { call }: Push): Promise<void> {
-    const isStray = (id: string) => table.straysOf(participant, call).some(({ identity }) => identity.sessionId === id)
-    const strays = table.straysOf(participant, call)
-    if (strays.length === 0) return
+    const isStillThere = (id: string) =>
+      table.detachedWithFinal(participant, call).some(({ identity }) => identity.sessionId === id)
+    const sources = table.detachedWithFinal(participant, call)
+    if (sources.length === 0) return
     // A node that looks from now on finds the notice.
     await settle()
     const rows = await rowsElsewhere(participant)
-    for (const source of strays) {
+    for (const source of sources) {
       for (const row of rows) {
         const isForIt = row.hasSocket && !isFree(row) && row.openedAt >= goneSince(source) && isDeviceOf(source, row)
-        if (!isForIt || !isStray(source.identity.sessionId)) continue
+        if (!isForIt || !isStillThere(source.identity.sessionId)) continue
         await inbox.ask(row.owner, ['inherit', source.identity.sessionId, row.sessionId, call])
       }
     }
@@ -163,15 +164,15 @@ export function createAround(options: AroundOptions): Around {
     liveOf,
     passOn,
     async inherit(from, to, call) {
-      const heir = table.get(to)
-      if (heir === undefined || table.knowsEnd(to, call)) return
-      if (heir.hasLooked) {
+      const newer = table.get(to)
+      if (newer === undefined || table.knowsEnd(to, call)) return
+      if (newer.hasLooked) {
         if (await owner.acquire(from)) table.inherit(from, to, call)
         return
       }
       // It may have read before this came to wait.
-      const sources = yetToLook.get(heir) ?? new Set()
-      yetToLook.set(heir, sources.add(from))
+      const sources = yetToLook.get(newer) ?? new Set()
+      yetToLook.set(newer, sources.add(from))
     },
     async appendLive(participant, push, at, began) {
       const tell = async () => {

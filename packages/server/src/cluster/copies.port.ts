@@ -16,7 +16,7 @@ export interface SessionWrite {
   /** The copy, for a node that takes the session over; '' where nobody could go on with it. Written with the row. */
   readonly state: string
   /** The node that this one gives the session to; '' for whoever needs it. It may be written so more than once. */
-  readonly heir: string | undefined
+  readonly newOwner: string | undefined
   /** How long it is remembered, in ms; undefined: as before. */
   readonly ttlMs: number | undefined
   readonly log: LogWrite

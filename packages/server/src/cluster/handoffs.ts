@@ -20,7 +20,7 @@ export interface HandoffsOptions {
 }
 
 /** What a node that gives a session away answers. */
-export type Yielded =
+export type HandedOff =
   | { readonly fence: string; readonly hadSocket: boolean; readonly turn: number }
   /** A newer one has come back meanwhile. */
   | 'late'
@@ -42,12 +42,12 @@ export interface Handoffs {
   /** Whether this node has a session, and is not just giving it away. */
   isHere(sessionId: string): boolean
   /** Another node wants it, as it found it in the directory: with this stamp. */
-  yieldTo(
+  handOff(
     to: string,
     sessionId: string,
     stamp: string,
     comesBack: Pick<ComesBack, 'identity' | 'turn' | 'seq'> | null,
-  ): Promise<Yielded>
+  ): Promise<HandedOff>
   /** Resolves when a session that is just being given away is gone, or stays. */
   leaving(sessionId: string): Promise<void> | undefined
 }
@@ -65,7 +65,7 @@ export function createHandoffs({ node, table, directory, saves, routes, ownerOf 
     return row !== undefined && stampOf(row) !== stamp
   }
 
-  const yieldTo: Handoffs['yieldTo'] = async (to, id, stamp, comesBack) => {
+  const handOff: Handoffs['handOff'] = async (to, id, stamp, comesBack) => {
     const { identity = null, turn: given = 0, seq } = comesBack ?? {}
     // Whoever asks has found this node in the directory, wherever the session was seen before.
     if (!isHere(id)) routes.forget(id)
@@ -124,7 +124,7 @@ export function createHandoffs({ node, table, directory, saves, routes, ownerOf 
     }
   }
 
-  return { isHere, yieldTo, leaving: (id) => leaving.get(id) }
+  return { isHere, handOff, leaving: (id) => leaving.get(id) }
 }
 
 /** Nobody else touches a session, or its socket [RES2]. */

@@ -27,7 +27,7 @@ test('[INV4] a session that is being given away gets no socket here, whatever of
     table.openDetached(identity, 0)
     const socket = createSocket()
     const comeBack = async () => resumes.resume({ sessionId: id, epoch: 'epoch', seq: 0 }, identity, socket, 0)
-    const giveAway = () => owner.yieldTo('two', id, '1.0', { identity, turn: 0, seq: 0 })
+    const giveAway = () => owner.handOff('two', id, '1.0', { identity, turn: 0, seq: 0 })
     const first: Promise<unknown> = turns < 0 ? comeBack() : giveAway()
     for (let i = 0; i < Math.abs(turns); i++) await Promise.resolve()
     const second: Promise<unknown> = turns < 0 ? giveAway() : comeBack()

@@ -6,7 +6,7 @@ import { type Claims, createClaims } from './claims.ts'
 import type { Row } from './directory.port.ts'
 import type { BelievedDirectory } from './directory.ts'
 import { notHere } from './frames.ts'
-import { type ComesBack, createHandoffs, type Handoffs, type Yielded } from './handoffs.ts'
+import { type ComesBack, createHandoffs, type HandedOff, type Handoffs } from './handoffs.ts'
 import { askMs, type Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import { changing, mostTries, pauseOf } from './retries.ts'
@@ -30,7 +30,7 @@ export interface OwnerOptions {
 }
 
 /** Which sessions this node owns, and how others become its own. At most one node owns a session: who saves under an old fence is refused. */
-export interface Owner extends Pick<Claims, 'isFree' | 'isStillFree' | 'claim'>, Pick<Handoffs, 'isHere' | 'yieldTo'> {
+export interface Owner extends Pick<Claims, 'isFree' | 'isStillFree' | 'claim'>, Pick<Handoffs, 'isHere' | 'handOff'> {
   /** The other node that owned a session when it was seen last; undefined where that is not known, or is over. */
   routeOf(sessionId: string): string | undefined
   /** The node that owns a session, after it was taken over here where its owner is gone; undefined where there is none. */
@@ -139,13 +139,13 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
-  async function askFor(row: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
+  async function askFor(row: Row, comesBack?: ComesBack): Promise<HandedOff | 'silent'> {
     const { owner, sessionId } = row
     const stamp = stampOf(row)
-    if (comesBack === undefined) return ask(owner, ['yield', sessionId, stamp, null, 0]) as Promise<Yielded>
+    if (comesBack === undefined) return ask(owner, ['yield', sessionId, stamp, null, 0]) as Promise<HandedOff>
     const { identity, turn, seq } = comesBack
     // In full: that it is silent is found out beside it, also of a node of which this one has only just heard.
-    const asked = ask(owner, ['yield', sessionId, stamp, identity, turn, seq], askMs) as Promise<Yielded>
+    const asked = ask(owner, ['yield', sessionId, stamp, identity, turn, seq], askMs) as Promise<HandedOff>
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const
       throw error
@@ -166,7 +166,7 @@ export function createOwner(options: OwnerOptions): Owner {
     acquire,
     claim,
     takeFromSilent,
-    yieldTo: handoffs.yieldTo,
+    handOff: handoffs.handOff,
     isFree,
     isStillFree: claims.isStillFree,
   }

@@ -72,7 +72,7 @@ export function createRequests(options: RequestsOptions): Requests {
       case 'yield': {
         const [, id, stamp, identity, turn, seq] = frame
         // One that is no number comes as null.
-        return owner.yieldTo(from, id, stamp, identity && { identity, turn, seq: seq ?? undefined })
+        return owner.handOff(from, id, stamp, identity && { identity, turn, seq: seq ?? undefined })
       }
       case 'find':
         return find(frame[1])

@@ -98,7 +98,7 @@ export function createSaves(options: SavesOptions): Saves {
   let stopTrying: Cancel | undefined
   let isReleased = false
   /** Who gets a session that is just being given away, and how often it was written for that. */
-  const heirs = new Map<Session, { readonly to: string; writes: number }>()
+  const newOwners = new Map<Session, { readonly to: string; writes: number }>()
 
   function save(): Promise<void> | undefined {
     if (isAway) return away()
@@ -199,7 +199,7 @@ export function createSaves(options: SavesOptions): Saves {
     const { sessionId, participant } = session.identity
     const about = { sessionId, hash: participantHash(participant), fence: session.saving.fence }
     if (isGone) {
-      const gone = { row: undefined, state: '', heir: undefined, ttlMs: undefined, log: nothing }
+      const gone = { row: undefined, state: '', newOwner: undefined, ttlMs: undefined, log: nothing }
       return { change, write: { ...about, what: 'gone', ...gone }, bytes: 0 }
     }
     const state = isChanged && hasCopy ? writeState(session) : ''
@@ -209,7 +209,7 @@ export function createSaves(options: SavesOptions): Saves {
       what: isWhole ? 'all' : 'part',
       row: isChanged ? rowFields(session) : undefined,
       state,
-      heir: heirOf(session),
+      newOwner: newOwnerOf(session),
       ttlMs: isChanged ? ttlOf(session) : undefined,
       log: log === undefined ? nothing : { isWhole: log.whole, dropped: log.dropped, added },
     }
@@ -217,10 +217,10 @@ export function createSaves(options: SavesOptions): Saves {
   }
 
   /** Another node, or whoever comes first. */
-  function heirOf(session: Session): string | undefined {
-    const heir = heirs.get(session)
-    if (heir !== undefined) heir.writes++
-    return heir?.to ?? (isReleased && !isOpen(session) ? '' : undefined)
+  function newOwnerOf(session: Session): string | undefined {
+    const newOwner = newOwners.get(session)
+    if (newOwner !== undefined) newOwner.writes++
+    return newOwner?.to ?? (isReleased && !isOpen(session) ? '' : undefined)
   }
 
   function ttlOf(session: Session): number {
@@ -306,21 +306,21 @@ export function createSaves(options: SavesOptions): Saves {
       return isAway
     },
     async give(session, to) {
-      const heir = { to, writes: 0 }
-      heirs.set(session, heir)
+      const newOwner = { to, writes: 0 }
+      newOwners.set(session, newOwner)
       changes.tear(session)
       try {
         // What comes meanwhile may be on its way in a save that somebody else waits for.
         const isOwn = () => table.get(session.identity.sessionId) === session
-        for (let seen = -1; (seen !== heir.writes || session.saving.isListed) && isOwn(); ) {
-          seen = heir.writes
+        for (let seen = -1; (seen !== newOwner.writes || session.saving.isListed) && isOwn(); ) {
+          seen = newOwner.writes
           const { final } = session.upstream
           await settle()
           // What its client was told stands by now: it need not ask for that again.
           if (session.upstream.final !== final) changes.tear(session)
         }
       } finally {
-        heirs.delete(session)
+        newOwners.delete(session)
       }
     },
     async release() {

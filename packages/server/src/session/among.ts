@@ -44,7 +44,7 @@ export interface Among {
   /** The same from these sessions, in this order, as far as they have no socket. */
   collectFrom(identity: SessionIdentity, sessionIds: readonly string[]): void
   /** Sessions that nobody can come back to, in which it waits how a call ended. */
-  straysOf(participant: Participant, call: string): readonly Session[]
+  detachedWithFinal(participant: Participant, call: string): readonly Session[]
   /** What waits so in one is for another one of its device that came before it did, and has looked [WS4]. */
   inherit(from: string, to: string, call: string): void
   /** A place passes on to a session of another process: what goes along. Again the same, until `gave` [PLACE2]. */
@@ -236,7 +236,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
         sources.filter((source) => !isOpen(source)),
       )
     },
-    straysOf: (participant, call) =>
+    detachedWithFinal: (participant, call) =>
       detached
         .of(participantKey(participant))
         .filter((session) => !mayResume(session) && lastOf(session, call) !== undefined),

@@ -144,10 +144,10 @@ export class RedisWorld extends Part {
   }
 
   private write(owner: string, write: SessionWrite): Refusal['why'] | undefined {
-    const { sessionId: id, hash, fence, what, heir } = write
+    const { sessionId: id, hash, fence, what, newOwner } = write
     const known = this.stored(id)
     const last = known?.fence ?? 0
-    const isOthers = known?.owner !== undefined && known.owner !== owner && known.owner !== heir
+    const isOthers = known?.owner !== undefined && known.owner !== owner && known.owner !== newOwner
     if (last > fence || (isOthers && (last === fence || what === 'gone')))
       return known?.row?.hasSocket === true ? 'moved' : 'other'
     if (what === 'gone') {
@@ -163,14 +163,14 @@ export class RedisWorld extends Part {
   }
 
   private written(
-    { fence, row, state, heir, ttlMs, log, what }: SessionWrite,
+    { fence, row, state, newOwner, ttlMs, log, what }: SessionWrite,
     owner: string,
     before: Before | undefined,
     known: Stored | undefined,
   ): Stored {
     const kept = log.isWhole ? [] : (before?.log ?? [])
     return {
-      owner: heir ?? (what === 'all' ? owner : known?.owner),
+      owner: newOwner ?? (what === 'all' ? owner : known?.owner),
       fence: what === 'all' ? fence : (known?.fence ?? fence),
       origin: before?.origin ?? this.origin,
       row: row === undefined ? before?.row : { ...before?.row, ...row },

@@ -42,10 +42,10 @@ function keysOf({ sessionId, hash, what }: SessionWrite): string[] {
   return [row, logKey(sessionId), what === 'part' ? row : indexKey(hash)]
 }
 
-function argsOf({ fence, what, row, state, heir, ttlMs, log }: SessionWrite): (string | number)[] {
+function argsOf({ fence, what, row, state, newOwner, ttlMs, log }: SessionWrite): (string | number)[] {
   const about = row === undefined ? [] : fieldsOf(row, what === 'all')
   if (row !== undefined) about.push('c', state)
-  if (heir !== undefined) about.push('o', heir)
+  if (newOwner !== undefined) about.push('o', newOwner)
   const { isWhole, dropped, added } = log
   return [fence, what, ttlMs ?? '', about.length, ...about, isWhole ? '1' : '', dropped, added.length, ...added]
 }

@@ -13,10 +13,10 @@ for k = 1, #KEYS, 3 do
   local at = from + fields
   local leaving, coming = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   i = at + 3 + coming
-  local heir = fields > 0 and ARGV[at - 2] == 'o' and ARGV[at - 1]
+  local newOwner = fields > 0 and ARGV[at - 2] == 'o' and ARGV[at - 1]
   local known = redis.call('HMGET', row, 'f', 'o')
   local last = tonumber(known[1] or '0')
-  local isOthers = known[2] and known[2] ~= owner and known[2] ~= heir
+  local isOthers = known[2] and known[2] ~= owner and known[2] ~= newOwner
   if last > fence or (isOthers and (last == fence or what == 'gone')) then
     refused[#refused + 1] = (k - 1) / 3
     refused[#refused + 1] = redis.call('HGET', row, 'k') == '1' and 'moved' or 'other'
