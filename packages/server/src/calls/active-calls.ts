@@ -11,7 +11,7 @@ export function createActiveCalls(
   { liveCallsOf, newest }: LateRings,
   absenceOf: (call: Call, side: Side) => PeerAbsence | undefined,
 ): ReadActiveCalls {
-  // What it says rings does ring there: whoever ends the call looks for those.
+  // A call that this lists as ringing has to ring there: the end of a call is told to the sessions where it rings.
   return async (session) => {
     const live = await liveCallsOf(session)
     return live.flatMap((call) => {

@@ -31,7 +31,7 @@ export interface DeadlineTimers {
 
 /** A timer holds no more than this, in ms. */
 const longestTimeoutMs = 2 ** 31 - 1
-/** What was due in an outage is looked at again so much later, in ms. */
+/** The time after which a deadline that fell into an outage is looked at again, in ms. */
 const againMs = 500
 /** A timer may fire so much before its time, in ms. */
 const earlyMs = 5

@@ -30,7 +30,7 @@ export interface Loss extends Departure {
   readonly cause: string
 }
 
-/** Sessions that lose their sockets, or may: [END3, PING1]. */
+/** Sessions that lose their sockets, and sessions whose clients do not answer [END3, PING1]. */
 export interface Departures {
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
   leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void>

@@ -14,7 +14,7 @@ export interface TakePlaceOptions {
 /** How a session that has just come gets the places of its device [PLACE2, PLACE4]. */
 export interface TakePlace {
   /**
-   * Takes what its own device left behind. A holder that looks alive is asked, and the new session does not wait for its
+   * Takes what its own device left behind. The service asks a holder that looks alive, and the new session does not wait for its
    * answer [PLACE4]. Final notices do: one may say that the call was answered elsewhere, and elsewhere is perhaps here.
    * Again, because others arrive and die meanwhile: a session that lost its socket while it took the place leaves it to
    * this one. One whose socket is closed does not ask again, or hundreds that connected and dropped would wake each other.
@@ -43,7 +43,7 @@ export function createTakePlace({ sessions, delivery, calls }: TakePlaceOptions)
       // Its holder is back at another node.
       if (!decision.ok || decision.call.version === call.version) return
       call = decision.call
-      // How it ended may just be on its way to the session of before.
+      // The notice of its end may just be on its way to the previous session.
       if (!isLive(call)) await delivery.catchUp(call)
     }
   }

@@ -36,7 +36,7 @@ export interface Claims {
   underWay(sessionId: string): Promise<boolean> | undefined
 }
 
-/** Its owner of before, unless that gave it away itself. */
+/** A session with its fence, and its previous owner unless that one let go of it. */
 export type Taken = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
 
 export function createClaims(options: ClaimsOptions): Claims {
@@ -58,7 +58,7 @@ export function createClaims(options: ClaimsOptions): Claims {
   function take({ sessionId, fence, owner = '' }: Taken): Promise<boolean> {
     const known = claiming.get(sessionId)
     if (known !== undefined) return known
-    // Whoever gets it has asked first.
+    // Another node has asked for it first.
     const going = leaving(sessionId)
     if (going !== undefined) return going.then(() => false)
     const mine = takeNow(sessionId, fence, owner).finally(() => claiming.delete(sessionId))

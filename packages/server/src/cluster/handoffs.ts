@@ -56,7 +56,7 @@ export function createHandoffs({ node, table, directory, saves, routes, ownerOf 
   const leaving = new Map<string, Promise<void>>()
   const isHere = (id: string) => table.get(id) !== undefined && !leaving.has(id)
 
-  /** Whoever asks has looked at the directory before its client came here, or came back: it looks again, if it still waits [RES1]. */
+  /** The asking node may have read the directory before its client came here, or came back. If it still waits, it reads again [RES1]. */
   async function isOutdated(session: Session, stamp: string): Promise<boolean> {
     if (stamp === stampOf({ fence: session.saving.fence, turn: session.turn })) return false
     await saves.settle()
@@ -67,14 +67,14 @@ export function createHandoffs({ node, table, directory, saves, routes, ownerOf 
 
   const handOff: Handoffs['handOff'] = async (to, id, stamp, comesBack) => {
     const { identity = null, turn: given = 0, seq } = comesBack ?? {}
-    // Whoever asks has found this node in the directory, wherever the session was seen before.
+    // The asking node found this node in the directory, wherever this node saw the session last.
     if (!isHere(id)) routes.forget(id)
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
     if (session === undefined || (await isOutdated(session, stamp))) return notHere
     if (table.get(id) !== session || leaving.has(id)) return notHere
     if (identity === null ? isOpen(session) : !isOwn(session, identity)) return 'refused'
-    // Before anybody is asked: who comes meanwhile is newer.
+    // Before any socket is asked: one that comes meanwhile is newer.
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     const ahead = socketAhead(session, seq)
     if (ahead !== undefined) {
@@ -83,13 +83,13 @@ export function createHandoffs({ node, table, directory, saves, routes, ownerOf 
     }
     if (turn < session.turn) return 'late'
     const hadSocket = isOpen(session)
-    // Where nobody can come back, what was asked for on a socket of before goes on, and may be just what this waits for.
+    // If nobody can come back, a request on an earlier socket goes on. The asking node may wait for just that request.
     if ((identity !== null || mayResume(session)) && !(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'
     return (await letGo(session, to)) ? { fence: String(session.saving.fence), hadSocket, turn } : notHere
   }
 
-  /** Nothing that came on a socket of before takes effect any more. */
+  /** Resolves when nothing that came on an earlier socket takes effect any more. */
   async function retireAll(session: Session): Promise<boolean> {
     const { sessionId } = session.identity
     let retired: Sink | undefined

@@ -37,7 +37,7 @@ export interface OwnSessions {
 const renewMs = 1_200_000
 /** What was evicted, or lost with one master of several, is written again within this time. */
 const checkMs = 20_000
-/** A look at what was lost that could not be had is tried again so much later, in ms. */
+/** The time after which a look at what was lost is tried again, in ms. */
 const renewAgainMs = 1_000
 
 export function createOwnSessions(options: OwnSessionsOptions): OwnSessions {
@@ -80,7 +80,7 @@ export function createOwnSessions(options: OwnSessionsOptions): OwnSessions {
       isDoubted = false
       await saves.renew().catch((error) => {
         saveFailed(error)
-        // What was not asked is asked once the store answers again.
+        // The store is asked again once it answers.
         timers.after(renewAgainMs, doubt)
       })
     }

@@ -7,7 +7,7 @@ export function changing(): StoreError {
   return new StoreError('unavailable', 'the session changes its node again and again')
 }
 
-/** Whoever changes the owner gets a moment for it, in ms. */
+/** Gives the nodes that change the owner a moment for it, in ms. */
 export function pauseOf(tries: number): number {
   return Math.min(200, 5 * 2 ** tries)
 }
