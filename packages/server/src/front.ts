@@ -151,6 +151,7 @@ export function createFront(parts: FrontDeps) {
     products: stores.products,
     ringTickets,
     isRevoked,
+    revoked,
     devices: stores.devices,
     sender,
     store: stores.calls,

@@ -31,6 +31,8 @@ export interface Issued {
 export interface Revoked {
   start(): Promise<void>
   stop(): void
+  /** Hears at once of what other processes have taken back by now; rejects where the store fails. */
+  look(): Promise<void>
   isRevoked(token: Issued): boolean
   /** Before when tokens of a participant do not count; undefined: none were taken back. */
   tokensFrom(participant: Participant): number | undefined
@@ -75,6 +77,7 @@ export function createRevoked({ products, now, onRevoked, onError }: RevokedOpti
 
   return {
     ...lookEvery(lookMs, look, onError, () => look().then(prune)),
+    look,
     isRevoked({ participant, issuedAt }) {
       return known.size > 0 && issuedAt < (known.get(participantHash(participant)) ?? Number.NEGATIVE_INFINITY)
     },

@@ -7,6 +7,8 @@ const participant = { product: 'shop', role: 'agent', userId: 'ben' }
 
 test('[PUSH1] [SRV2] a token that was taken back while the body came registers no device', async () => {
   let isRevoked = false
+  /** What this process hears of when it looks. */
+  let onLook = () => {}
   const put: Device[] = []
   const tokens = createTokens({
     secrets: [{ kid: 'k', key: Buffer.alloc(32, 5) }],
@@ -17,7 +19,8 @@ test('[PUSH1] [SRV2] a token that was taken back while the body came registers n
   const { putDevice } = createDeviceEndpoints({
     tokens,
     localLimits: { participantRequest: () => ({ ok: true }) },
-    devices: { put: (device) => void put.push(device), forget: () => true },
+    devices: { put: (device) => void put.push(device), forget: () => put.splice(0).length > 0 },
+    revoked: { look: async () => onLook() },
     sender: { serves: () => true },
     clock: { now: Date.now, monotonic: () => performance.now() },
   })
@@ -53,4 +56,11 @@ test('[PUSH1] [SRV2] a token that was taken back while the body came registers n
     isRevoked = true
   })
   expect([refused.status, (await refused.json()).error.code, put]).toEqual([401, 'AUTH_TOKEN_INVALID', []])
+  // Another process took it back, and this one has not heard of it yet.
+  isRevoked = false
+  onLook = () => {
+    isRevoked = true
+  }
+  const late = await register(() => {})
+  expect([late.status, (await late.json()).error.code, put]).toEqual([401, 'AUTH_TOKEN_INVALID', []])
 })

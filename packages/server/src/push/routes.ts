@@ -3,6 +3,7 @@ import { createPublicKey } from 'node:crypto'
 import { DeviceRequest, type DeviceResponse } from '@ringwire/protocol/push'
 import { createValidator } from '@ringwire/protocol/validate'
 import { type BearerDeps, bearerToken, createBearerEndpoint } from '../auth/bearer.ts'
+import type { Revoked } from '../auth/revoked.ts'
 import { readJsonObject } from '../http/body.ts'
 import { empty, failure, json } from '../http/replies.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -13,10 +14,11 @@ export interface DeviceDeps extends BearerDeps {
   readonly devices: Pick<Devices, 'put' | 'forget'>
   readonly sender: Pick<Sender, 'serves'>
   readonly clock: Clock
+  readonly revoked: Pick<Revoked, 'look'>
 }
 
 export function createDeviceEndpoints(deps: DeviceDeps) {
-  const { devices, sender, clock, tokens } = deps
+  const { devices, sender, clock, tokens, revoked } = deps
   const validate = createValidator(DeviceRequest)
   return {
     putDevice: createBearerEndpoint(deps, async ({ participant, deviceId }, request) => {
@@ -31,6 +33,12 @@ export function createDeviceEndpoints(deps: DeviceDeps) {
       const token = bearerToken(request.headers.get('authorization'))
       if (token === undefined || !tokens.verify(token).ok) return failure('AUTH_TOKEN_INVALID')
       await devices.put({ participant, deviceId, address, registeredAt: clock.now() })
+      // Another process may have sent the participant away, and forgotten its devices before this one was there [SRV2].
+      await revoked.look()
+      if (!tokens.verify(token).ok) {
+        await devices.forget(participant, deviceId, address)
+        return failure('AUTH_TOKEN_INVALID')
+      }
       const { platform } = address
       return json(200, { device_id: deviceId, platform, pushes: sender.serves(platform) } satisfies DeviceResponse)
     }),

@@ -162,6 +162,7 @@ export function startRest(options: RestOptions): RestService {
     products: stores.products,
     ringTickets,
     isRevoked: () => false,
+    revoked: { look: async () => {} },
     devices: stores.devices,
     sender: { serves: () => false },
     store: stores.calls,

@@ -22,6 +22,12 @@ async function refusal(service: Service, token: string): Promise<number> {
 const historyStatus = async (service: Service, token: string) =>
   (await fetch(`${service.url}/v1/calls/history`, { headers: { Authorization: `Bearer ${token}` } })).status
 
+async function putDevice(service: Service, token: string): Promise<number> {
+  const headers = { Authorization: `Bearer ${token}` }
+  const body = JSON.stringify({ platform: 'fcm', token: 'a-secret-address' })
+  return (await fetch(`${service.url}/v1/call/device`, { method: 'PUT', headers, body })).status
+}
+
 /** Both nodes of a pair have heard that a token was taken back; the test's time is the patience. */
 async function refusedEverywhere(service: Service, token: string): Promise<void> {
   for (let inRow = 0; inRow < 2; ) inRow = (await historyStatus(service, token)) === 401 ? inRow + 1 : 0
@@ -57,9 +63,7 @@ export function registerBackendParticipants(name: string, start: Start): void {
         expect(body.live_calls).toMatchObject([{ call_uuid: callUuid, status: 'accepted' }])
       }
       const { token } = await service().issue({ user_id: pair.callerId, role: 'customer', device_id: 'phone' })
-      const headers = { Authorization: `Bearer ${token}` }
-      const body = JSON.stringify({ platform: 'fcm', token: 'a-secret-address' })
-      await fetch(`${service().url}/v1/call/device`, { method: 'PUT', headers, body })
+      await putDevice(service(), token)
       const { devices } = (await ask(service(), 'GET', path)).body
       expect(devices).toEqual([{ device_id: 'phone', platform: 'fcm', registered_at: session.connected_at }])
       const nobody = await ask(service(), 'GET', `participants/customer/${encodeURIComponent("x' OR 1=1--/ä")}`)
@@ -114,6 +118,23 @@ export function registerBackendParticipants(name: string, start: Start): void {
       }
       const long = await ask(service(), 'POST', `participants/agent/${userId}/disconnect`, { until: inDays(3_652) })
       expect(long.status).toBe(200)
+    })
+
+    test('[SRV2] [PUSH1] no device is left of who is sent away, also where its token registers one until it is refused', async () => {
+      for (const userId of Array.from({ length: 3 }, () => someone('ann'))) {
+        const token = await service().token({ user_id: userId, role: 'customer', device_id: 'phone' })
+        const register = () => putDevice(service(), token)
+        expect(await register()).toBe(200)
+        await nextSecond()
+        let refusals = 0
+        const thief = (async () => {
+          // Each node in turn: both have heard of it then.
+          while (refusals < 2) refusals = (await register()) === 401 ? refusals + 1 : 0
+        })()
+        await ask(service(), 'POST', `participants/customer/${userId}/disconnect`)
+        await thief
+        expect((await ask(service(), 'GET', `participants/customer/${userId}`)).body.devices).toEqual([])
+      }
     })
 
     test('[SRV2] they stay refused after a restart', async () => {
