@@ -225,9 +225,9 @@ export const mutations: readonly Mutation[] = [
 export const notFound: Readonly<Record<string, number>> = {
   'what could not be handed on is not remembered': 20,
   'a step counts as told before it is saved': 20,
-  'what waited in a place does not go along': 1,
+  // With the mixes that the seeds draw.
+  'what waited in a place does not go along': 20,
   'a copy that is not whole is resumed': 20,
-  'a session that was taken over keeps its old fence': 1,
   'a session is given away without its last save': 14,
   'a save that was refused counts as one': 12,
   'what a save could not write is forgotten': 15,
