@@ -81,6 +81,18 @@ export function registerDevicesContract(name: string, open: () => Promise<Device
       expect(await idsOf(ben)).toEqual(['phone, again'])
     })
 
+    test('[PUSH1] a phone that two people register at once in two processes is of one of them', async () => {
+      for (let round = 0; round < 20; round++) {
+        const [ann, ben] = [someone(), someone()]
+        const phone = fcm()
+        await Promise.all([
+          devices().put(put(ann, 'phone', phone, start + 1)),
+          harness.other.put(put(ben, 'phone', phone, start)),
+        ])
+        expect([...(await idsOf(ann)), ...(await idsOf(ben))]).toEqual(['phone'])
+      }
+    })
+
     test('[PUSH1] of many the last ones stay', async () => {
       const [ann, ben] = [someone(), someone()]
       await devices().put(put(ann, 'hers', fcm(), start - dayMs))

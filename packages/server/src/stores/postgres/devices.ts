@@ -33,6 +33,16 @@ export const putDeviceSql = `
       ORDER BY registered_at LIMIT 10 FOR UPDATE SKIP LOCKED)
   ) SELECT count(*)::int AS written FROM put`
 
+/**
+ * Two that put the same address at once do not see each other's row. Whichever of them comes here last sees both, and the
+ * one that registered later stays.
+ */
+const settleAddressSql = `
+  DELETE FROM devices AS older USING devices AS newer
+  WHERE older.product = $1 AND older.address_hash = $2 AND newer.product = $1 AND newer.address_hash = $2
+    AND (older.user_id <> newer.user_id OR (older.role = newer.role AND older.device_id <> newer.device_id))
+    AND (older.registered_at, older.user_id, older.device_id) < (newer.registered_at, newer.user_id, newer.device_id)`
+
 const forgetSql = `
   DELETE FROM devices
   WHERE product = $1 AND role = $2 AND user_id = $3 AND device_id = $4 AND ($5::text IS NULL OR address_hash = $5)
@@ -47,18 +57,20 @@ export function createDevices(connections: Connections): Devices {
 
   return {
     async put({ participant: { product, role, userId }, deviceId, address, registeredAt }) {
+      const hash = addressHash(address)
       await run(putDeviceSql, [
         product,
         role,
         userId,
         deviceId,
         JSON.stringify(address),
-        addressHash(address),
+        hash,
         registeredAt,
         registeredAt - deviceFreshMs,
         registeredAt - deviceKeptMs,
         mostDevices - 1,
       ])
+      await run(settleAddressSql, [product, hash])
     },
     async forget({ product, role, userId }, deviceId, address) {
       const hash = address === undefined ? null : addressHash(address)
