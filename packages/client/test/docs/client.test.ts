@@ -80,7 +80,8 @@ async function serve(html: string, script: string, person: keyof typeof people):
       const { pathname } = new URL(request.url)
       if (pathname === '/call-token' && request.method === 'POST')
         return service.tokenFor({ ...people[person], deviceId })
-      if (pathname === '/phone.js') return new Response(text, { headers: { 'Content-Type': 'text/javascript' } })
+      if (/^\/phone\.[jt]s$/.test(pathname))
+        return new Response(text, { headers: { 'Content-Type': 'text/javascript' } })
       return new Response(`<!doctype html>${html}`, { headers: { 'Content-Type': 'text/html' } })
     },
   })
@@ -124,6 +125,14 @@ async function seesFrames(page: Page): Promise<void> {
 
 test('the examples have the types of the packages', async () => {
   expect(await checkTypes(directory.path)).toBe('')
+}, 240_000)
+
+test('the page names its script so that Bun bundles it, as the server of the guide does', async () => {
+  const page = join(directory.path, 'index.html')
+  await Bun.write(page, `<!doctype html>${block('html', 'A phone in the browser')}`)
+  const { outputs } = await Bun.build({ entrypoints: [page], target: 'browser', conditions: fromSource })
+  const [script] = outputs.filter(({ path }) => path.endsWith('.js'))
+  expect(await script?.text()).toContain('RTCPeerConnection')
 }, 240_000)
 
 test('the phone: a call with picture, a reload in mid-call, and the end', async () => {
