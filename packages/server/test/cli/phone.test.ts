@@ -119,6 +119,50 @@ describe('two phones', () => {
     const { code, out } = await callee.ended
     expect([code, out]).toEqual([0, expect.stringContaining('"call.ended"')])
   })
+
+  test('a script leaves when its requests are answered: the answers are shown, and a refusal ends with 1', async () => {
+    const script = async (...lines: string[]) => {
+      const typist = phone(ann)
+      for (const line of lines) typist.type(line)
+      typist.endInput()
+      return await typist.ended
+    }
+    const rings = await script('invite ben')
+    expect([rings.code, rings.out]).toEqual([0, expect.stringContaining('"call.invited"')])
+    // An accept that takes effect has no answer, and one that is refused has.
+    const nowhere = '{"call_uuid":"99999999-9999-4999-8999-999999999999"}'
+    for (const [line, refusal] of [
+      ['invite zoe customer', 'CALL_PEER_ROLE_NOT_ALLOWED'],
+      [`send call.accept ${nowhere}`, 'CALL_NOT_FOUND'],
+    ] as const) {
+      for (const more of [[], ['quit']]) {
+        const { code, out } = await script(line, ...more)
+        expect([code, out]).toEqual([1, expect.stringContaining(refusal)])
+        expect(out.trim().split('\n')).toHaveLength(3)
+      }
+    }
+  })
+
+  test('a service that does not answer a script holds it for 5 s, and ends it with 1', async () => {
+    const caller = phone(ann)
+    await envelope(caller, '<', 'auth.ok')
+    service.signal('SIGSTOP')
+    caller.type('invite ben')
+    caller.endInput()
+    const since = performance.now()
+    const { code, err } = await caller.ended
+    // The close of a socket that nobody answers takes 30 s.
+    expect(performance.now() - since).toBeLessThan(25_000)
+    service.signal('SIGCONT')
+    expect([code, err]).toEqual([1, expect.stringContaining('did not answer everything within 5 s')])
+  })
+
+  test('a wait that lasts says once what it waits for', async () => {
+    const caller = phone(ann, startInTerminal)
+    await caller.sees(/"auth\.ok"/)
+    caller.type('wait call.connected')
+    await caller.sees(/Still waiting for call\.connected\. wait has no limit/)
+  })
 })
 
 describe('who may connect', () => {
@@ -134,7 +178,8 @@ describe('who may connect', () => {
     expect((await envelope(caller, '<', 'call.error')).error.code).toBe('UNKNOWN_EVENT')
     caller.endInput()
     const { code, out, err } = await caller.ended
-    expect(code).toBe(0)
+    // The service refused something.
+    expect(code).toBe(1)
     for (const token of [first, second]) expect(out + err).not.toContain(token.split('.')[2])
   })
 

@@ -2,16 +2,16 @@
  * `ringwire phone`: a client in the terminal, of the base protocol (docs/protocol.md). It has no media; what it shows is
  * each envelope as it goes and comes.
  */
-import { closeCodes } from '@ringwire/protocol/close-codes'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { type Command, InvalidArgumentError } from 'commander'
 import { CommandFailure, exitCodes, type LineConsole, type Surroundings, visible } from '../command.ts'
 import { requireWsUrl } from '../service-url.ts'
 import { requireSigner } from '../signing.ts'
 import { addParticipantOptions, issueToken, type ParticipantOptions } from '../token.ts'
-import { certificateProblem } from '../untrusted.ts'
 import { createPhoneCalls, type PhoneCalls } from './calls.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
+import { type Closed, closingText, type Line, openLine } from './line.ts'
+import { createNews } from './news.ts'
 import { readTyped, type Typed, typedHelp, typedWords } from './typed.ts'
 
 const help = `
@@ -24,6 +24,8 @@ running service:
 Then in the first: invite ben. In the second: accept. In either: end. help says what else can be typed.
 Each envelope is a line on standard output: > what goes, < what comes. Where lines come from a file or a pipe, wait EVENT
 holds the next ones back: printf 'invite ben\\nwait call.accepted\\nend\\n' | ringwire phone …
+wait has no limit: it lasts until the event comes or the connection ends. No phone hears call.connected, on either side.
+A script leaves when its requests are answered, at most 5 s after its last line, and with 1 where the service refused one.
 `
 
 type PhoneOptions = Partial<ParticipantOptions> & { token?: string; url?: string }
@@ -102,16 +104,12 @@ interface PhoneParts {
   readonly getToken: () => string
 }
 
-/** How a connection ended. */
-interface Closed {
-  readonly code: number
-  readonly reason: string
-  /** `quit`, `disconnect`, the end of the input. */
-  readonly byUs: boolean
-  readonly wasOpen: boolean
-  /** What is wrong with the certificate of the service. */
-  readonly problem: string | undefined
-}
+/** Milliseconds after which a `wait` says what it waits for. */
+const longWaitMs = 10_000
+/** Milliseconds that a script waits for its last answers at most. */
+const lastAnswersMs = 5_000
+/** The service has no such event. It says so, after it has answered all requests before it [ORD1]. */
+const fence = 'phone.end_of_script'
 
 /** Runs one phone until it is left, and gives the exit code. */
 function createPhone({ surroundings, console, url, getToken }: PhoneParts): () => Promise<number> {
@@ -120,7 +118,9 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
   /** Events that came, and how many of them a `wait` has looked at. */
   const came: string[] = []
   let waited = 0
-  let news = Promise.withResolvers<void>()
+  const news = createNews()
+  let isRefused = false
+  let isAllAnswered = false
   let requests = 0
   let peerRoles: readonly string[] = []
   let line: Line | undefined
@@ -130,20 +130,22 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
     console.print(`${terminal === undefined ? sign : terminal.paint(tone, sign)} ${visible(text)}`)
   }
   const say = (text: string) => console.note(visible(text))
-  const wake = () => {
-    news.resolve()
-    news = Promise.withResolvers()
-  }
 
   function onText(text: string): void {
     const envelope = readEnvelope(text)
+    if (envelope?.request_id === fence) {
+      isAllAnswered = true
+      news.wake()
+      return
+    }
     show('<', text, envelope?.event === 'call.error')
     if (envelope === undefined) return
+    if (envelope.event === 'call.error') isRefused = true
     calls.hears(envelope)
     came.push(envelope.event)
     const hint = hintOf(envelope, calls, peerRoles)
     if (hint !== undefined) say(hint)
-    wake()
+    news.wake()
   }
 
   /** How the connection ended, where the service does not let this phone in. */
@@ -154,27 +156,13 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
     const from = came.length
     const opened = openLine(url, token, onText)
     line = opened
-    void opened.closed.then(wake)
-    while (opened.state !== 'closed') {
-      if (came.slice(from).includes('auth.ok')) return undefined
-      await news.promise
-    }
+    void opened.closed.then(news.wake)
+    await news.until(() => opened.state === 'closed' || came.includes('auth.ok', from))
+    if (opened.state !== 'closed') return undefined
     line = undefined
     const closed = await opened.closed
-    tell(closed)
+    say(closingText(closed, url))
     return closed
-  }
-
-  function tell({ code, reason, byUs, wasOpen, problem }: Closed): void {
-    const known = (closeCodes as Record<number, { name: string; meaning: string } | undefined>)[code]
-    if (byUs) say('Disconnected.')
-    else if (problem !== undefined) say(problem)
-    else if (!wasOpen)
-      say(
-        `The connection was not made: no service of Ringwire answers at ${url}. --url (RINGWIRE_URL) says where it is.`,
-      )
-    else if (known === undefined) say(`The connection is gone (${code}${reason === '' ? '' : ` ${reason}`}).`)
-    else say(`The service closed the connection: ${code} ${known.name}, ${reason}. ${known.meaning}`)
   }
 
   function send({ event, data }: Envelope): void {
@@ -193,15 +181,38 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
 
   /** False where the connection ended before. */
   async function waitFor(event: string): Promise<boolean> {
-    for (;;) {
-      const index = came.indexOf(event, waited)
-      if (index >= 0) {
-        waited = index + 1
-        return true
-      }
-      if (line?.state !== 'open') return false
-      await news.promise
-    }
+    const index = () => came.indexOf(event, waited)
+    await news.until(
+      () => index() >= 0 || line?.state !== 'open',
+      longWaitMs,
+      () => say(`Still waiting for ${event}. wait has no limit: it lasts until ${event} comes or the connection ends.`),
+    )
+    if (index() < 0) return false
+    waited = index() + 1
+    return true
+  }
+
+  /** Waits for the answers that a script has not seen yet, and gives its exit code: `code`, unless all was well so far. */
+  async function lastAnswers(code: number): Promise<number> {
+    const last = line
+    if (last?.state !== 'open') return isRefused ? code || exitCodes.failed : code
+    let isLate = false
+    last.send(JSON.stringify({ event: fence, request_id: fence }))
+    await news.until(
+      () => isAllAnswered || isLate || last.state !== 'open',
+      lastAnswersMs,
+      () => {
+        isLate = true
+      },
+    )
+    if (isAllAnswered) return isRefused ? code || exitCodes.failed : code
+    if (isLate) {
+      say(`The service did not answer everything within ${lastAnswersMs / 1000} s.`)
+      // Nor would it answer the close for half a minute.
+      last.close()
+      line = undefined
+    } else say(closingText(await last.closed, url))
+    return code || exitCodes.failed
   }
 
   /** The exit code where it ends the phone. */
@@ -240,16 +251,17 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
       const closed = line?.closed
       const text = await (closed === undefined ? read : Promise.race([read, closed]))
       if (typeof text === 'object' && text !== null) {
-        tell(text)
+        say(closingText(text, url))
         if (!console.isInteractive && !text.byUs) return codeOf(text)
         line = undefined
         continue
       }
       const code = text === null ? exitCodes.done : await act(readTyped(text, { calls, peerRoles }))
       if (code !== undefined) {
+        const last = console.isInteractive ? code : await lastAnswers(code)
         // What was sent before the close still takes effect [ORD1].
         await hangUp()
-        return code
+        return last
       }
       read = console.nextLine()
     }
@@ -258,41 +270,6 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
 
 function codeOf(closed: Closed): number {
   return closed.code === 4401 ? exitCodes.negative : exitCodes.failed
-}
-
-interface Line {
-  readonly state: 'connecting' | 'open' | 'closed'
-  readonly closed: Promise<Closed>
-  send(text: string): void
-  close(): void
-}
-
-function openLine(url: string, token: string, onText: (text: string) => void): Line {
-  const { promise: closed, resolve } = Promise.withResolvers<Closed>()
-  const socket = new WebSocket(url, ['jwt', token])
-  let byUs = false
-  let wasOpen = false
-  socket.onopen = () => {
-    wasOpen = true
-  }
-  socket.onmessage = ({ data }) => onText(String(data))
-  let problem: string | undefined
-  socket.onerror = (event) => {
-    problem = 'error' in event ? certificateProblem(event.error, new URL(url)) : undefined
-  }
-  socket.onclose = ({ code, reason }) => resolve({ code, reason, byUs, wasOpen, problem })
-  return {
-    get state() {
-      if (socket.readyState === WebSocket.CONNECTING) return 'connecting'
-      return socket.readyState === WebSocket.OPEN ? 'open' : 'closed'
-    },
-    closed,
-    send: (text) => socket.send(text),
-    close() {
-      byUs = true
-      socket.close(1000)
-    },
-  }
 }
 
 /** What the token says of itself; whether that is true, the service decides. */

@@ -57,7 +57,7 @@ const words: Readonly<Record<string, Word>> = {
   },
   wait: {
     usage: 'wait EVENT',
-    meaning: 'read no more lines until the event has come, since the last wait: for scripts',
+    meaning: 'for scripts: read no more lines until the event has come, after the last wait; without a limit',
     read: ([event]) => (event === undefined ? mistake('wait EVENT: for which event?') : { kind: 'wait', event }),
   },
   calls: { usage: 'calls', meaning: 'the calls that this phone knows', read: () => ({ kind: 'calls' }) },
