@@ -3,7 +3,7 @@ import description from '../package.json' with { type: 'json' }
 import { listenForAdmin } from './admin.ts'
 import { backUp, checkStores, countersOfProcess, migrate, openStore } from './backend.ts'
 import { claimPort } from './claim-port.ts'
-import type { StartedBy, Surroundings } from './cli/command.ts'
+import type { Outside, StartedBy } from './cli/command.ts'
 import { openLineConsole } from './cli/line-console.ts'
 import { runCommandLine } from './cli/program.ts'
 import { answerQuestions } from './cli/questions.ts'
@@ -38,7 +38,7 @@ function openConsole(words: readonly string[]) {
   })
 }
 
-const surroundings: Surroundings = {
+const surroundings: Outside = {
   env: process.env,
   now: () => Date.now(),
   out,

@@ -1,7 +1,7 @@
 /** What every command of the command line has: where it writes, what it may use, and how it ends. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Config, type Environment, loadConfig } from '../config/config.ts'
+import { type Config, type Environment, loadConfig, unknownVariables } from '../config/config.ts'
 import { whyClosed, whyUnusable } from '../config/data-dir.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
@@ -42,8 +42,14 @@ export interface LineConsole {
   close(): void
 }
 
+/** What every command is given: the world outside, and the warnings of this run. */
+export interface Surroundings extends Outside {
+  /** A line on standard error; once, however often the command comes upon it. */
+  warnOnce(text: string): void
+}
+
 /** The world outside, given by main.ts. */
-export interface Surroundings {
+export interface Outside {
   readonly env: Environment
   readonly now: () => number
   out(text: string): void
@@ -98,9 +104,16 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The configuration, or the end with one line per problem. */
-export function requireConfig(surroundings: Surroundings): { config: Config; warnings: readonly string[] } {
-  const loaded = loadConfig(surroundings.env)
+/** The configuration, or the end with one line per problem. A variable that is no setting is a warning. */
+export function requireConfig(surroundings: Surroundings): { config: Config } {
+  const { config } = readConfig(surroundings)
+  for (const warning of unknownVariables(surroundings.env)) surroundings.warnOnce(warning)
+  return { config }
+}
+
+/** The same for whoever tells of the warnings in another way. */
+export function readConfig({ env }: Pick<Surroundings, 'env'>): { config: Config; warnings: readonly string[] } {
+  const loaded = loadConfig(env)
   if (!loaded.ok) {
     const warnings = loaded.warnings.map((warning) => `warning: ${warning}`)
     throw new CommandFailure(exitCodes.failed, [...loaded.problems, ...warnings].join('\n'))

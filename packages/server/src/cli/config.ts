@@ -71,7 +71,12 @@ async function check(surroundings: Surroundings, options: { json?: boolean }): P
     for (const tried of taking) surroundings.err(`${said(tried, 'it takes the credentials.')}\n`)
   }
   if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
-  if (!options.json) surroundings.err('The configuration is good.\n')
+  if (!options.json) surroundings.err(`The configuration is good${countOf(warnings)}.\n`)
+}
+
+function countOf({ length }: readonly string[]): string {
+  if (length === 0) return ''
+  return `, with ${length} ${length === 1 ? 'warning' : 'warnings'}`
 }
 
 export function descriptorWarnings(limit: number | undefined): string[] {

@@ -198,7 +198,28 @@ describe('help and usage', () => {
   })
 })
 
+test('a variable that is no setting is a warning of every command that reads the settings, once', async () => {
+  const env = { RINGWIRE_PROT: '8932' }
+  const warning = 'warning: RINGWIRE_PROT is not a setting of Ringwire; it is ignored. Did you mean RINGWIRE_PORT?\n'
+  const { code, err } = await run('keys create --product shop', { env })
+  expect([code, err.split(warning).length]).toEqual([0, 2])
+  expect(await run('keys list --json', { env })).toMatchObject({ code: 0, err: warning })
+  const token = await run('token --product shop --user ann --role customer --peer-role agent', { env })
+  expect([token.code, token.err.split(warning).length]).toEqual([0, 2])
+  expect(await run('version', { env })).toMatchObject({ code: 0, err: '' })
+})
+
 describe('serve', () => {
+  test('warnings are for the log; those of the demo are shown at once to whoever starts it', async () => {
+    const env = { RINGWIRE_PROT: '8932' }
+    const logged = await run('serve', { env })
+    expect([logged.err, logged.warnings]).toEqual(['', [expect.stringContaining('RINGWIRE_PROT')]])
+    const shown = await run('serve', { env: { ...env, RINGWIRE_DEMO: '1' } })
+    expect([shown.err, shown.warnings]).toEqual([expect.stringContaining('warning: RINGWIRE_PROT is not'), []])
+    const worker = await run('serve --as-worker-of-this-node 1', { env: { ...env, RINGWIRE_DEMO: '1' } })
+    expect([worker.err, worker.warnings]).toEqual(['', []])
+  })
+
   test('gets the configuration, and its exit code is the command’s', async () => {
     const ran = await run('serve', { env: { RINGWIRE_PORT: '0' } })
     expect([ran.code, ran.served?.port, ran.served?.dataDir]).toEqual([7, 0, dataDir])
@@ -233,7 +254,9 @@ describe('config', () => {
     expect(out).toMatch(/RINGWIRE_BOOTSTRAP_KEYS +\(from file\) +set/)
     expect(err).toContain(`warning: every account of this machine may use ${file}, a secret: chmod o-rwx ${file}`)
     expect(out + err).not.toContain(secret)
-    expect(err).toContain('The configuration is good.')
+    expect(err).toEndWith('The configuration is good, with 1 warning.\n')
+    const typo = await run('config check', { env: { ...env, RINGWIRE_PROT: '1' } })
+    expect(typo.err).toEndWith('The configuration is good, with 2 warnings.\n')
   })
 
   test('check ends with 1 where something is wrong, and names it', async () => {
@@ -255,7 +278,7 @@ describe('config', () => {
     const { code, err } = await run('config check', { env: { DATABASE_URL } })
     expect([code, err]).toEqual([1, expect.stringContaining(`${missing} (ENOENT)`)])
     expect(err).toContain(`warning: every account of this machine may use ${file}`)
-    expect(err).not.toContain('The configuration is good.')
+    expect(err).not.toContain('The configuration is good')
   })
 
   test('check makes nothing on disk', async () => {

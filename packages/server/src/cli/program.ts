@@ -9,7 +9,7 @@ import { settings } from '../config/settings.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
-import { CommandFailure, exitCodes, requireConfig, type Surroundings, visibleLines } from './command.ts'
+import { CommandFailure, exitCodes, type Outside, readConfig, type Surroundings, visibleLines } from './command.ts'
 import { findSlip, isHidden } from './command-table.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
@@ -53,7 +53,8 @@ interface ServeFlags {
   readonly asChildOfTheLauncher?: boolean
 }
 
-export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function runCommandLine(args: readonly string[], outside: Outside): Promise<number> {
+  const surroundings = { ...outside, warnOnce: createWarnings(outside) }
   let exitCode: number = exitCodes.done
   const program = createProgram(surroundings, (code) => {
     exitCode = code
@@ -69,6 +70,15 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
     return exitCode
   } catch (error) {
     return endWith(error, surroundings)
+  }
+}
+
+/** A command may read its configuration several times. */
+function createWarnings({ err }: Pick<Outside, 'err'>): (text: string) => void {
+  const said = new Set<string>()
+  return (text) => {
+    if (!said.has(text)) err(`warning: ${text}\n`)
+    said.add(text)
   }
 }
 
@@ -99,13 +109,14 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
     .action(async ({ workers, lan, asWorkerOfThisNode: worker, asChildOfTheLauncher: isLaunched }: ServeFlags) => {
       const given = workers === undefined ? surroundings.env : { ...surroundings.env, RINGWIRE_WORKERS: workers }
       const env = lan ? lanEnvironment({ ...surroundings, env: given }) : given
-      const { config, warnings } = requireConfig({ ...surroundings, env })
+      const { config, warnings } = readConfig({ env })
       const problems = fileProblems(config)
       if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
-      const all = [...warnings, ...fileWarnings(config, process.platform)]
-      exit(
-        await surroundings.serve(config, worker === undefined ? all : [], { worker, isLaunched: isLaunched === true }),
-      )
+      const all = worker === undefined ? [...warnings, ...fileWarnings(config, process.platform)] : []
+      // The demo is started by a person, who may see no log: that of a start that failed is not shown.
+      const isShown = config.demo !== false
+      if (isShown) for (const warning of all) surroundings.warnOnce(warning)
+      exit(await surroundings.serve(config, isShown ? [] : all, { worker, isLaunched: isLaunched === true }))
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)

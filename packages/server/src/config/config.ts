@@ -2,6 +2,7 @@
  * The environment, read by the table of settings in settings.ts.
  *
  *   loadConfig(env)      → { ok: true, config, warnings } | { ok: false, problems, warnings }
+ *   unknownVariables(env) → a warning for each variable that is no setting; they are among the warnings of loadConfig
  *   settingRows()        → one row per variable, for documents and help
  *   describeConfig(env)  → one row per variable with what it is set to; secrets do not show
  *
@@ -93,7 +94,8 @@ export function fileVariable(name: string): string {
 /** What commands that ask a running service read. */
 const ofCommands = ['RINGWIRE_URL', 'RINGWIRE_KEY_ID', 'RINGWIRE_KEY_SECRET']
 
-function unknownVariables(env: Environment): string[] {
+/** A line for each variable that looks like a setting and is none. */
+export function unknownVariables(env: Environment): string[] {
   const all = Object.values<Setting<unknown>>(settings)
   const known = new Set(all.flatMap(({ name, hasFile }) => (hasFile ? [name, fileVariable(name)] : [name])))
   for (const name of ofCommands) known.add(name)

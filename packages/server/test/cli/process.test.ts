@@ -189,7 +189,8 @@ describe('beside a running service', () => {
     const second = await box.run('serve')
     expect([second.code, second.out]).toEqual([1, ''])
     const why = `Another ringwire process (pid ${service.pid}) uses ${box.dataDir}/.`
-    expect(second.err).toContain(`Ringwire did not start on 127.0.0.1:0: ${why} Stop it, or set RINGWIRE_DATA_DIR to `)
+    const remedy = 'Stop it, or set RINGWIRE_DATA_DIR to another folder and RINGWIRE_PORT to another port.'
+    expect(second.err).toContain(`Ringwire did not start on 127.0.0.1:0: ${why} ${remedy}\n`)
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
     // Near the folder of the command its name is short.
     const near = await box.run('serve', { program: ['env', '-C', join(box.dataDir, '..'), ...direct] })
@@ -202,9 +203,10 @@ describe('beside a running service', () => {
   })
 
   test('the demo prints its address before any line of the log, and a start that fails no such line', async () => {
-    const command = (port: string) =>
+    const demo = { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: box.dataDir, RINGWIRE_DEMO: '1' }
+    const command = (port: string, more: Record<string, string> = {}) =>
       Bun.spawn(['sh', '-c', 'exec "$@" 2>&1', 'sh', ...direct, 'serve'], {
-        env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: box.dataDir, RINGWIRE_PORT: port, RINGWIRE_DEMO: '1' },
+        env: { ...demo, RINGWIRE_PORT: port, ...more },
         stdin: 'ignore',
         stdout: 'pipe',
       })
@@ -220,6 +222,9 @@ describe('beside a running service', () => {
     expect(log.filter(Boolean).map((line) => typeof JSON.parse(line))).toContain('object')
     const second = await new Response(command('0').stdout).text()
     expect(second).toMatch(/^Ringwire did not start on [^\n]+\(pid \d+\)[^\n]+\n$/)
+    // A setting that is misspelled may be why it did not start.
+    const third = await new Response(command('0', { RINGWIRE_PROT: '8932' }).stdout).text()
+    expect(third).toMatch(/^warning: RINGWIRE_PROT is not a setting [^\n]+\nRingwire did not start on [^\n]+\n$/)
     first.kill('SIGKILL')
     await first.exited
   })

@@ -161,7 +161,7 @@ describe('is refused, and changes nothing,', () => {
     const refused = await migrate()
     expect([refused.code, refused.out]).toEqual([1, ''])
     expect(refused.err).toMatch(
-      /^Another ringwire process \(pid \d+\) uses .*\/\. Stop it, or set RINGWIRE_DATA_DIR to another folder\.\nNothing was copied/,
+      /^Another ringwire process \(pid \d+\) uses .*\/\. Stop it, or set RINGWIRE_DATA_DIR to another folder and RINGWIRE_PORT to another port\.\nNothing was copied/,
     )
     await staysReady(service)
   })

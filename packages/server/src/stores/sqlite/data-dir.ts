@@ -83,7 +83,8 @@ function inUse(dir: DataDir): string {
   const shown = near === '' ? '.' : near.startsWith('..') ? path : near
   const pid = readPid(dir)
   const which = pid === undefined ? '' : ` (pid ${pid})`
-  return `Another ringwire process${which} uses ${shown}/. Stop it, or set RINGWIRE_DATA_DIR to another folder.`
+  // Two services on one machine need two ports as well.
+  return `Another ringwire process${which} uses ${shown}/. Stop it, or set RINGWIRE_DATA_DIR to another folder and RINGWIRE_PORT to another port.`
 }
 
 /** The process that holds the lock; undefined where its number is not known, or no longer true. */
