@@ -27,6 +27,11 @@ const pages: [name: string, body: string, faults: string | undefined][] = [
     'covered',
   ],
   [
+    'a line about a person of which only the title tells the rest',
+    '<p class="person-about" title="x" style="width: 60px; overflow: hidden; white-space: nowrap">customer · in a call</p>',
+    'cut off',
+  ],
+  [
     'a link that goes over two lines',
     '<p style="width: 120px">These are words <a href="#there">and these are a link of several words</a>.</p>',
     undefined,

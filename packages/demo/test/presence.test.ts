@@ -63,7 +63,7 @@ for (const [name, open, nodes] of [
 
     const sees = (watcher: Participant, person: Participant, state: string, text: string) =>
       watcher.page.waitForSelector(
-        `[data-testid=person][data-user="${person.userId}"]${state} .person-about:text-is("${text}")`,
+        `[data-testid=person][data-user="${person.userId}"]${state} .person-about:text-matches("^${text}$")`,
       )
 
     test('[PRES1] who comes, calls, answers, hangs up and goes is seen by who looks on', async () => {

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { About } from './about.tsx'
 import type { CallRecord } from './backend.ts'
 import type { Desk } from './desk.ts'
 import { Icon } from './icons.tsx'
@@ -68,11 +69,7 @@ function Record({ record }: { record: CallRecord }) {
         <span className="person-name" title={peer.display_name}>
           {peer.display_name}
         </span>
-        <span className="person-about" title={[recordText(record), lasted].filter(Boolean).join(' · ')}>
-          {[recordText(record), lasted, <Ago key="ago" instant={record.started_at} />]
-            .filter(Boolean)
-            .flatMap((part, index) => (index > 0 ? [' · ', part] : [part]))}
-        </span>
+        <About parts={[recordText(record), lasted, <Ago key="ago" instant={record.started_at} />].filter(Boolean)} />
       </span>
       {kind !== 'live' && (
         <button

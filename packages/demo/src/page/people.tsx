@@ -1,5 +1,6 @@
 import { useCallUi } from '@ringwire/ui'
 import { useEffect, useRef } from 'react'
+import { About } from './about.tsx'
 import { Avatar } from './avatar.tsx'
 import type { CallType, Peer } from './backend.ts'
 import type { Desk, Listed } from './desk.ts'
@@ -19,7 +20,7 @@ export function People({ desk }: { desk: Desk }) {
 
   const people = useStore(desk.people)
   return (
-    <section className="panel" aria-labelledby="people-title">
+    <section className="panel people" aria-labelledby="people-title">
       <h2 id="people-title" ref={title} tabIndex={-1}>
         People
       </h2>
@@ -40,9 +41,7 @@ export function People({ desk }: { desk: Desk }) {
               <span className="person-name" title={person.display_name}>
                 {person.display_name}
               </span>
-              <span className="person-about" title={aboutOf(person)}>
-                {aboutOf(person)}
-              </span>
+              <About parts={aboutOf(person)} />
             </span>
             {(['audio', 'video'] as const).map((type) => (
               <CallButton key={type} peer={person} type={type} disabled={!mayCall} onCall={call} />
@@ -75,10 +74,10 @@ function presenceOf({ online }: Listed): 'online' | 'offline' | 'unknown' {
 }
 
 /** In its own words, and not by a colour alone. Who is in a call may have lost the connection for a moment. */
-function aboutOf(person: Listed): string {
+function aboutOf(person: Listed): string[] {
   const presence = presenceOf(person)
   const state = person.inCall ? 'in a call' : presence === 'unknown' ? '' : presence
-  return [person.role, state].filter(Boolean).join(' · ')
+  return [person.role, state].filter(Boolean)
 }
 
 function CallButton(props: {

@@ -67,6 +67,13 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
       if (isCut) faults.push(`cut off: ${element.textContent}`)
     }
 
+    // A phone shows no title, so these lines are to be read as a whole.
+    for (const line of document.querySelectorAll('.person-about')) {
+      const { scrollWidth, clientWidth } = line
+      if (isSeen(line) && getComputedStyle(line).clipPath === 'none' && scrollWidth > clientWidth)
+        faults.push(`cut off: ${line.textContent}`)
+    }
+
     const parts = [
       ...document.querySelectorAll('.rw-stage :is(.rw-who, .rw-chip, .rw-tools, .rw-self, .rw-controls, .rw-tap)'),
     ].filter(isSeen)
