@@ -143,6 +143,35 @@ test('the call takes the page, leaves room for the log, is whole on a phone, and
   await close()
 }, 240_000)
 
+test('a log that is opened in a call stays open after it, and its end begins with a whole row', async () => {
+  const viewport = { width: 1024, height: 700 }
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, { viewport })
+  const log = customer.page.locator('[data-testid=log]')
+  await connect(customer, agent, 'audio')
+  expect(await log.isVisible()).toBe(false)
+  await customer.click('log-toggle')
+  await log.waitFor()
+  await customer.click('hangup')
+  await customer.phase('idle')
+  expect(await log.isVisible()).toBe(true)
+  await connect(customer, agent, 'audio')
+  expect(await log.isVisible()).toBe(true)
+
+  const { above, cut } = await customer.page.evaluate(() => {
+    const list = document.querySelector('[data-testid=log-list]') as Element
+    list.scrollTop = list.scrollHeight
+    const { top } = list.getBoundingClientRect()
+    const rows = [...list.querySelectorAll('.log-arrow')].map((arrow) => arrow.getBoundingClientRect())
+    const isCut = (row: DOMRect) => row.top < top - 1 && row.bottom > top + 1
+    return { above: rows.filter(({ bottom }) => bottom <= top + 1).length, cut: rows.filter(isCut).length }
+  })
+  expect(above).toBeGreaterThan(0)
+  expect(cut).toBe(0)
+  await customer.click('log-toggle')
+  expect(await log.isVisible()).toBe(false)
+  await close()
+}, 240_000)
+
 test('[LOG1] the log can be filtered, copied without what is secret, and cleared', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
   const { page, context, tokens } = customer

@@ -4,6 +4,7 @@ import { useAlerts } from './alerts.ts'
 import type { Desk } from './desk.ts'
 import { Header } from './header.tsx'
 import { History } from './history.tsx'
+import { Icon } from './icons.tsx'
 import { LogPanel } from './log-panel.tsx'
 import { Note } from './note.tsx'
 import { People } from './people.tsx'
@@ -29,9 +30,7 @@ export function DeskView({ desk }: { desk: Desk }) {
 function Board({ desk }: { desk: Desk }) {
   const { phase, call, ended } = useCallUi()
   const isInCall = call !== undefined && phase !== 'incoming'
-  // During a call the picture has all the room, until somebody asks for the log.
-  const [log, setLog] = useState(() => ({ idle: matchMedia('(min-width: 1120px)').matches, call: false }))
-  const now = isInCall ? 'call' : 'idle'
+  const log = useLogOpen(isInCall)
   useAlerts()
   useTestHandle()
   const records = useStore(desk.history)
@@ -42,14 +41,9 @@ function Board({ desk }: { desk: Desk }) {
       className="app"
       data-in-call={isInCall ? '' : undefined}
       data-over={ended ? '' : undefined}
-      data-log={log[now] ? '' : undefined}
+      data-log={log.isOpen ? '' : undefined}
     >
-      <Header
-        desk={desk}
-        isRelayOnly={isRelayOnly}
-        isLogOpen={log[now]}
-        toggleLog={() => setLog({ ...log, [now]: !log[now] })}
-      />
+      <Header desk={desk} isRelayOnly={isRelayOnly} isLogOpen={log.isOpen} toggleLog={log.toggle} />
       <Note desk={desk} />
       <main className="board">
         <div className="side">
@@ -64,11 +58,29 @@ function Board({ desk }: { desk: Desk }) {
           idle={<Idle />}
           since={connectedAt ? Date.parse(connectedAt) : undefined}
         />
-        {(log.idle || log.call) && <LogPanel log={desk.log} isShown={log[now]} />}
+        {log.isRendered && <LogPanel log={desk.log} isShown={log.isOpen} />}
       </main>
       <IncomingDialog />
     </div>
   )
+}
+
+/**
+ * During a call the picture has all the room, until the user opens the log. A log that was opened in a call stays open when
+ * the call ends, and in the next one.
+ */
+function useLogOpen(isInCall: boolean) {
+  const [open, setOpen] = useState(() => ({ idle: matchMedia('(min-width: 1120px)').matches, call: false }))
+  const isOpen = open.call || (open.idle && !isInCall)
+  return {
+    isOpen,
+    /** It also keeps what the user opened in it while a call hides it. */
+    isRendered: open.idle || open.call,
+    toggle(): void {
+      if (isInCall) setOpen({ ...open, call: !isOpen })
+      else setOpen({ idle: !isOpen, call: false })
+    },
+  }
 }
 
 function Idle() {
@@ -82,7 +94,12 @@ function Idle() {
       </div>
       <p>
         <strong>Ready when you are</strong>
-        Choose a person and start a call. The log shows every message of it.
+        Choose a person and start a call.
+        <span className="idle-log">
+          {'The button '}
+          <Icon name="log" />
+          {' above opens the log of its messages, also during the call.'}
+        </span>
       </p>
     </div>
   )

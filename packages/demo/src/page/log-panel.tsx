@@ -59,12 +59,14 @@ export function LogPanel({ log, isShown }: { log: Log; isShown: boolean }) {
           </button>
         ))}
       </fieldset>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled with the keyboard */}
-      <ol ref={list} className="log-list" aria-label="Envelopes, oldest first" tabIndex={0} data-testid="log-list">
-        {shown.map((entry) =>
-          'note' in entry ? <Note key={entry.id} entry={entry} /> : <Entry key={entry.id} entry={entry} />,
-        )}
-      </ol>
+      <div className="log-box">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled with the keyboard */}
+        <ol ref={list} className="log-list" aria-label="Envelopes, oldest first" tabIndex={0} data-testid="log-list">
+          {shown.map((entry) =>
+            'note' in entry ? <Note key={entry.id} entry={entry} /> : <Entry key={entry.id} entry={entry} />,
+          )}
+        </ol>
+      </div>
     </section>
   )
 }
