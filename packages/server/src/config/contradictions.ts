@@ -1,4 +1,4 @@
-import { makesSecret } from './made-secret.ts'
+import { makesSecret } from './secret-hint.ts'
 import type { Config } from './settings.ts'
 import { isLoopbackHost } from './values.ts'
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { makesSecret } from './made-secret.ts'
 import { readSecretFile } from './secret-files.ts'
+import { makesSecret } from './secret-hint.ts'
 import { readSigningKey, type TokenKey } from './signing-key.ts'
 import { items, type Parsed, type ValueType } from './values.ts'
 

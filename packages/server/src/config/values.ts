@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import { makesSecret } from './made-secret.ts'
 import { parseRedisUrl } from './redis-url.ts'
+import { makesSecret } from './secret-hint.ts'
 
 /** What a text of the environment means, or what is wrong with it. A problem never repeats a secret. */
 export type Parsed<T> =
