@@ -1,12 +1,19 @@
-/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO`. */
+/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO usual|own`. */
 import { live } from './world.ts'
 
-const [nodes, users, seconds, from, to] = process.argv.slice(2).map(Number) as [number, number, number, number, number]
+const [nodes, users, seconds, from, to] = process.argv.slice(2, 7).map(Number) as [
+  number,
+  number,
+  number,
+  number,
+  number,
+]
+const faults = process.argv[7] === 'usual' ? ({ mix: 'usual' } as const) : {}
 
 /** What is wrong in the world of a seed, in a word. */
 async function wrongIn(seed: number): Promise<string | undefined> {
   try {
-    const { verdict } = await live({ seed, nodes, users, seconds, mix: 'usual' })
+    const { verdict } = await live({ seed, nodes, users, seconds, ...faults })
     return verdict.violations[0]?.kind
   } catch {
     return 'failure'

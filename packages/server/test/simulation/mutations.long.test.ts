@@ -25,8 +25,8 @@ interface Found {
 }
 
 /** The first seed that shows something; null where none does. */
-async function firstFound(): Promise<Found | null> {
-  const args = [world.nodes, world.users, world.seconds, 1, mostSeeds].map(String)
+async function firstFound(mix: 'usual' | 'own'): Promise<Found | null> {
+  const args = [...[world.nodes, world.users, world.seconds, 1, mostSeeds].map(String), mix]
   const child = Bun.spawn(['nice', '-n', '19', process.execPath, join(server, 'test/simulation/mutant.ts'), ...args], {
     stdout: 'pipe',
     stderr: 'inherit',
@@ -42,12 +42,12 @@ async function firstFound(): Promise<Found | null> {
 test(
   `what is not broken shows nothing within ${mostSeeds} seeds`,
   async () => {
-    expect(await firstFound()).toBeNull()
+    expect(await firstFound('usual')).toBeNull()
   },
   2 * limitMs,
 )
 
-for (const { name, file, find, put } of mutations.filter(({ name }) => !(name in notFound))) {
+for (const { name, file, find, put, mix = 'usual' } of mutations.filter(({ name }) => !(name in notFound))) {
   test(
     `${name}: found within ${mostSeeds} seeds`,
     async () => {
@@ -58,7 +58,7 @@ for (const { name, file, find, put } of mutations.filter(({ name }) => !(name in
         text.replace(find, () => put),
       )
       try {
-        const found = await firstFound()
+        const found = await firstFound(mix)
         console.log(`${name}: ${found === null ? 'not found' : `seed ${found.seed}, ${found.kind}`}`)
         expect(found).not.toBeNull()
       } finally {
