@@ -95,7 +95,7 @@ export function createTransitions(options: TransitionsOptions): Transitions {
   async function lossOf(command: LoseCommand): Promise<Loss> {
     const { sessionId, node } = command
     const hasSocket = () => sessions.heldHere(sessionId) !== undefined
-    // A holder that gives no sign of life has its socket still, and is to lose its place all the same.
+    // A holder that gives no sign of life still has its socket. It loses its place nevertheless.
     const hadSocket = node === nodes.self && hasSocket()
     const isBack = () => hasSocket() && !hadSocket
     const hungUp = sessions.hasHungUp(sessionId)

@@ -111,7 +111,7 @@ export function requireConfig(surroundings: Surroundings): { config: Config } {
   return { config }
 }
 
-/** The same for whoever tells of the warnings in another way. */
+/** The same for a command that shows its warnings itself. */
 export function readConfig({ env }: Pick<Surroundings, 'env'>): { config: Config; warnings: readonly string[] } {
   const loaded = loadConfig(env)
   if (!loaded.ok) {

@@ -22,7 +22,7 @@ export interface LostSessions {
 const mostDoubted = 20_000
 
 export function createLostSessions({ table, settle }: LostSessionsOptions): LostSessions {
-  /** Calls of which something was told to a session that another node had by then. */
+  /** Calls of which this node appended something to a session after another node had taken that session. */
   const doubted = new Map<string, true>()
 
   function doubt(session: Session): void {
@@ -36,7 +36,7 @@ export function createLostSessions({ table, settle }: LostSessionsOptions): Lost
       if (table.get(session.identity.sessionId) !== session) return
       table.drop(session.identity.sessionId)
       const sink = sinkOf(session)
-      // At once: what it was told has the number of something else there.
+      // At once: the number of what its client got here belongs to something else in the log there.
       if (hasSocket) sink?.close(4409, 'replaced by a newer connection')
       else sink?.close(1013, 'try again later', 'its node was taken for dead')
       // What it asked for and has no reply to is asked again there, in order [EXT4] [ORD2].

@@ -41,7 +41,8 @@ export function createRemoteSinks(
       // Only its node knows.
       isBusy: true,
       isClosed: false,
-      // A node that lives and does not answer proves nothing: its answer may be lost, and whoever asked would wait for nothing [PLACE4].
+      // A node that lives and does not answer proves nothing: its answer may be lost. A new session that took that for a sign of
+      // life would never get its place [PLACE4].
       async probe() {
         for (const since = timers.monotonic(); await living.isThere(node); ) {
           const answer = await answerOf(node, ['probe', sessionId])

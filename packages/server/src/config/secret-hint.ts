@@ -1,2 +1,2 @@
-/** How a secret is made that nobody guesses. A problem with one says so to whoever has none yet. */
+/** How to make a secret that nobody guesses. Error messages about a missing or weak secret end with it. */
 export const makesSecret = 'openssl rand -hex 32 makes one'

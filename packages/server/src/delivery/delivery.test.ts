@@ -446,19 +446,7 @@ for (const isThere of [false, true]) {
     const both = (['caller', 'callee'] as const).map(
       (place) => ({ to: { place }, event: 'call.ended', data: {} }) as Notice,
     )
-    const delivery = createDelivery({
-      sessions,
-      now: () => time,
-      stepsAfter: () => [{ call, event: { ...event, notices: both } }],
-      isHeldElsewhere: () => true,
-      leftOf: () => left,
-      onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
-      nodes: { tell() {}, told() {} },
-      onApplied() {},
-      onError(error) {
-        throw error
-      },
-    })
+    const delivery = deliveryOver(sessions, [{ call, event: { ...event, notices: both } }], true)
     leave(call.version)
     expect(await delivery.catchUp(call)).toBe('done')
     expect(made).toEqual(isThere ? [] : [answered.calleePlace.sessionId])

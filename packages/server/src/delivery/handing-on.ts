@@ -90,8 +90,8 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
   }
 
   /**
-   * Both sides hear of it in one message to each node, and answer what they have sent until now. The gates of the places are
-   * closed before a later step gives a place to a session, and before those relays go out.
+   * Each node hears of the answer in one message, and says what its client has sent until now. The gates of both places close
+   * before a later step gives a place to a session, and before those relays go out.
    */
   function tellAnswer(key: string, step: Step): MaybePromise<void> {
     const answered = places.answer(key, step.call)

@@ -45,7 +45,7 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
     )
   }
 
-  /** `work` answers false where there is no such session: then it is found, or begun. */
+  /** `work` answers false if there is no such session. Then its node is asked for it, or it is registered anew, for `work`. */
   function whereItIs<T>(
     call: Call,
     side: Side,
@@ -121,7 +121,7 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
       })
     },
     answer(key, call) {
-      // Whose relays come through once it has told what it kept: they have to find the other side's place.
+      // Once the caller's session has said what it kept, its relays go to the callee's place: that one is made first.
       const [ofCallee, ofCaller] = [answerAt(key, call, 'callee'), answerAt(key, call, 'caller')]
       return andThen(bothOf(ofCallee, ofCaller), ([callee, caller]) => ({ callee, caller }))
     },

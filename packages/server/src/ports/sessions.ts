@@ -234,8 +234,8 @@ export interface SessionPlaces {
    */
   findAt(sessionId: string, node: string): MaybePromise<boolean>
   /**
-   * Registers a session that has no socket (any more): its places are remembered from before a restart. Whoever begins one
-   * tells it something at once, for an empty one is forgotten by the next sweep.
+   * Registers a session that has no socket (any more), as for the places of before a restart. The caller appends something to
+   * it at once, because the next sweep forgets an empty session.
    */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**

@@ -4,7 +4,7 @@ import { drawFamily, type Family, families, mixOf, usualMix } from './mixes.ts'
 
 const seeds = Array.from({ length: 2_000 }, (_, seed) => seed)
 
-/** How often each family comes among so many faults. */
+/** Counts the faults of each family among this number of faults. */
 function shares(weights: Readonly<Record<Family, number>>, faults: number): number[] {
   const random = new Random(1)
   const drawn = Array.from({ length: faults }, () => drawFamily(weights, random))

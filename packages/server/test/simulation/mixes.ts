@@ -33,7 +33,7 @@ export const usualMix: Mix = { name: 'usual', quietMs: 1_500, doubleChance: 0.2,
 /** How often a seed has the usual mix, and how often it has one family most. */
 const usualChance = 0.25
 const favouriteChance = 0.8
-/** A family that a seed has most is so many of its faults. */
+/** The share of a seed's faults that its favourite family has. */
 const favouriteShare = 0.75
 /** Nothing else can happen while all nodes stand still. */
 const rareWeight = 0.2

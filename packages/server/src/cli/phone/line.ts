@@ -48,7 +48,7 @@ export function openLine(url: string, token: string, onText: (text: string) => v
   }
 }
 
-/** How a connection ended, for whoever looks at it. */
+/** How a connection ended, as a sentence for the person at the phone. */
 export function closingText({ code, reason, byUs, wasOpen, problem }: Closed, url: string): string {
   if (byUs) return 'Disconnected.'
   if (problem !== undefined) return problem

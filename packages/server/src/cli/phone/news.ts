@@ -1,5 +1,5 @@
 /**
- * Whoever waits for something to hold looks again with each news.
+ * Waits until a condition holds, and looks at it again with each news.
  *
  *   const news = createNews()
  *   await news.until(() => isThere, 10_000, () => say('It takes long.'))
