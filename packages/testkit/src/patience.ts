@@ -48,12 +48,15 @@ const longestPauseMs = 50
 
 /**
  * Resolves when something is so that nobody tells of. The time in ms is a bound for failures, `soon()` of it, never a pace:
- * where what is awaited can be told of (a message, a line of a log), await that.
+ * where what is awaited can be told of (a message, a line of a log), await that. A failure says `what` was awaited; a function is
+ * asked for it then, and can say how far it came.
  */
-export async function until(what: string, isSo: () => unknown, ms = 45_000): Promise<void> {
+export async function until(what: string | (() => string), isSo: () => unknown, ms = 45_000): Promise<void> {
   const begin = performance.now()
   for (let pauseMs = firstPauseMs; !(await isSo()); pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
-    if (performance.now() - begin > soon(ms)) throw new Error(`waited ${ms} ms until ${what}`)
+    if (performance.now() - begin > soon(ms)) {
+      throw new Error(`waited ${ms} ms until ${typeof what === 'string' ? what : what()}`)
+    }
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }

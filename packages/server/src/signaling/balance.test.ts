@@ -164,4 +164,60 @@ describe('[BAL1] nodes that send clients to each other', () => {
     expect(balance.isResting(now + restMs)).toBe(false)
     expect(at(now + restMs)).toBe(10)
   })
+
+  /** A node that closes sockets each second, whose clients go to the others by turns; `sizes` is what each node has. */
+  function closing(sizes: number[]) {
+    const balance = createBalance(100)
+    let now = 0
+    let turn = 0
+    return {
+      balance,
+      /** A second in which nobody is old enough to be closed. */
+      look() {
+        balance.surplus({ own: sizes[0] ?? 0, others: sizes.slice(1), now })
+        now += 1_000
+      },
+      /** A second that closes as many as it should; answers how many. */
+      close(): number {
+        const count = balance.surplus({ own: sizes[0] ?? 0, others: sizes.slice(1), now })
+        balance.closed(count)
+        for (let i = 0; i < count; i++) {
+          const to = 1 + (turn++ % (sizes.length - 1))
+          sizes[0] = (sizes[0] ?? 0) - 1
+          sizes[to] = (sizes[to] ?? 0) + 1
+        }
+        now += 1_000
+        return count
+      },
+    }
+  }
+
+  test('clients that connected before the first close, while it could close none yet, are no failure of it', () => {
+    const sizes = [0, 0, 0]
+    const { balance, look, close } = closing(sizes)
+    for (; (sizes[0] as number) < 99; (sizes[0] as number) += 3) look()
+    while (close() > 0);
+    expect(balance.isResting(100_000)).toBe(false)
+    expect(Math.max(...sizes)).toBeLessThan(37)
+  })
+
+  test('clients that connect while it closes others are no failure of it', () => {
+    const sizes = [400, 0, 0]
+    const { balance, close } = closing(sizes)
+    for (let i = 0; i < 60; i++) {
+      close()
+      sizes[0] = (sizes[0] ?? 0) + 20
+    }
+    expect(balance.isResting(60_000)).toBe(false)
+  })
+
+  test('a node that starts while it closes is no failure of it', () => {
+    const sizes = [300, 0]
+    const { balance, close } = closing(sizes)
+    for (let i = 0; i < 8; i++) close()
+    sizes.push(0)
+    while (close() > 0);
+    expect(balance.isResting(100_000)).toBe(false)
+    expect(sizes[0]).toBeLessThanOrEqual(110)
+  })
 })

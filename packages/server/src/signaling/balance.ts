@@ -28,42 +28,54 @@ export interface Balance {
   isResting(now: number): boolean
 }
 
-/** Closes, and how much room the other nodes had before the first of them. */
+/** Closes, and how things were before the first of them: the share of each node, and the room of the others below it. */
 interface Trial {
   readonly at: number
+  readonly others: number
+  readonly share: number
   readonly room: number
   closes: number
 }
+
+/** How many sockets these nodes are short of a share. */
+const roomOf = (others: readonly number[], share: number) =>
+  others.reduce((sum, each) => sum + Math.max(0, share - each), 0)
 
 /**
  * Decides how many of its sockets a node closes so that their clients go to nodes with fewer ones [BAL1].
  *
  * A load balancer may send clients back to the same node, or to others that are as full, for ever. So the room that other nodes
  * have below their share has to shrink by at least a quarter of what an even spread would give. If it does not, the node rests.
+ * Room that comes by itself is nobody's failure: the room of clients that connect meanwhile, and of a node that starts.
  */
 export function createBalance(perSecond: number): Balance {
   let trial: Trial | undefined
   let restsUntil = Number.NEGATIVE_INFINITY
 
-  /** Whether the closes of the trial have filled other nodes. */
-  function helped({ room, closes }: Trial, roomNow: number, nodes: number): boolean {
-    return room - roomNow >= closes / (4 * nodes)
+  /** Whether the closes of the trial have filled other nodes. New clients raise the share; they do not raise what it began with. */
+  function helped({ share, room, closes }: Trial, others: readonly number[], shareNow: number): boolean {
+    return room - roomOf(others, Math.min(share, shareNow)) >= closes / (4 * (others.length + 1))
   }
+
+  /** Whether the closes until now can be judged. */
+  const isOver = ({ closes, at }: Trial, own: number, now: number) =>
+    closes >= Math.min(trialCloses, own) && now - at >= trialMs
+  /** It has closed nothing yet, it is old, or there are other nodes than at its begin. */
+  const isVoid = ({ closes, at, others }: Trial, { length }: readonly number[], now: number) =>
+    closes === 0 || now - at > restMs || others !== length
 
   return {
     surplus({ own, others, now }) {
       if (others.length === 0 || now < restsUntil) return 0
-      const nodes = others.length + 1
-      const share = others.reduce((sum, each) => sum + each, own) / nodes
+      const share = others.reduce((sum, each) => sum + each, own) / (others.length + 1)
       if (own < fewSockets || own <= share * tolerance) return 0
-      const room = others.reduce((sum, each) => sum + Math.max(0, share - each), 0)
-      const isOld = trial !== undefined && now - trial.at > restMs
-      if (trial !== undefined && !isOld && trial.closes >= Math.min(trialCloses, own) && now - trial.at >= trialMs) {
-        if (!helped(trial, room, nodes)) restsUntil = now + restMs
+      if (trial !== undefined && isVoid(trial, others, now)) trial = undefined
+      if (trial !== undefined && isOver(trial, own, now)) {
+        if (!helped(trial, others, share)) restsUntil = now + restMs
         trial = undefined
         if (now < restsUntil) return 0
       }
-      if (trial === undefined || isOld) trial = { at: now, room, closes: 0 }
+      trial ??= { at: now, others: others.length, share, room: roomOf(others, share), closes: 0 }
       return Math.min(perSecond, Math.ceil((own - share) * gain))
     },
     closed(count) {

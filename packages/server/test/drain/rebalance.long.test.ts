@@ -86,12 +86,13 @@ test('[BAL1] clients that are all on one node spread, no call is touched, nothin
     for (const client of idle) void client.closed.then(() => onTheWay.push(ring(client, onTheWay.length)))
 
     const total = idle.length + base.length + inCalls.length + 1
+    let counts: readonly number[] = []
     const isSpread = async () => {
-      const counts = Object.values(await socketsOf(nodes)).map((count) => count ?? 0)
+      counts = Object.values(await socketsOf(nodes)).map((count) => count ?? 0)
       const sum = counts.reduce((sum, count) => sum + count, 0)
       return sum === total && Math.max(...counts) <= (total / nodes.length) * 1.1
     }
-    await until('they are spread', isSpread, 240_000)
+    await until(() => `${total} sockets are spread; they are on the nodes: ${counts}`, isSpread, 240_000)
     await Promise.all(onTheWay)
     expect(onTheWay.length).toBeGreaterThan(total / 2)
 
@@ -123,4 +124,4 @@ test('[BAL1] clients that are all on one node spread, no call is touched, nothin
   } finally {
     await Promise.all([...nodes, ...still].map((node) => node.dispose()))
   }
-}, 600_000)
+}, 1_200_000)
