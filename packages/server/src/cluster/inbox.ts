@@ -5,7 +5,7 @@ import { Taken } from '../session/taken.ts'
 import { type Answer, addAnswer, type Batch, type Message, readBatch, writeBatch } from './batch.ts'
 import type { Frame } from './frames.ts'
 import type { Post } from './post.port.ts'
-import { RefusedError } from './saves.ts'
+import { RefusedError } from './writer.ts'
 
 export interface InboxOptions {
   readonly post: Pick<Post, 'send' | 'listen'>

@@ -19,7 +19,7 @@ const outbox = 'delivery/outbox.ts'
 const relay = 'calls/relay.ts'
 const claims = 'cluster/claims.ts'
 const handoffs = 'cluster/handoffs.ts'
-const saves = 'cluster/saves.ts'
+const writer = 'cluster/writer.ts'
 const inbox = 'cluster/inbox.ts'
 const members = 'cluster/members.ts'
 const requests = 'cluster/requests.ts'
@@ -122,19 +122,19 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a save that was refused counts as one',
-    file: saves,
+    file: writer,
     find: 'if (isLost || sent.some(({ isRefused }) => isRefused)) throw new RefusedError()',
     put: 'if (isLost) throw new RefusedError()',
   },
   {
     name: 'what a save could not write is forgotten',
-    file: saves,
+    file: writer,
     find: 'for (const { change } of part) failed(change)',
     put: '',
   },
   {
     name: 'what the store has lost is not written again',
-    file: saves,
+    file: writer,
     find: 'changes.tear(session)\n        isMissing = true',
     put: '',
   },
