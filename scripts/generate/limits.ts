@@ -19,7 +19,8 @@ import { inboxLimits } from '../../packages/server/src/signaling/inbox.ts'
 import { maxUnsentBytes } from '../../packages/server/src/signaling/outlet.ts'
 import { mostRefusedOfOne } from '../../packages/server/src/timeline/recorder.ts'
 import { maxEndpoints } from '../../packages/server/src/webhooks/endpoints.ts'
-import { giveUpMs, keptDeliveriesMs } from '../../packages/server/src/webhooks/webhooks.ts'
+import { keptDeliveriesMs } from '../../packages/server/src/webhooks/upkeep.ts'
+import { giveUpMs } from '../../packages/server/src/webhooks/verdict.ts'
 import { code, page, table } from './tables.ts'
 
 type Setting = (typeof settings)[keyof typeof settings]

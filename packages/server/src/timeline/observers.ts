@@ -1,7 +1,7 @@
 import type { Call } from '../call/call.ts'
 import type { Sent, SentResult } from '../push/sender.ts'
 import type { CalleeDevices } from '../push/waking.ts'
-import type { Attempt, DeliveryResult } from '../webhooks/webhooks.ts'
+import type { Attempt, DeliveryResult } from '../webhooks/attempts.ts'
 import type { Recorder } from './recorder.ts'
 
 /** Writes down what became of pushes and webhooks in the timelines of their calls [TRACE1]. */

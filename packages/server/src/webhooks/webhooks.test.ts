@@ -11,9 +11,11 @@ import { accepted, created, ended, participant, ringing } from '../ports/call-st
 import { StoreError } from '../ports/store-error.ts'
 import type { Attempted, Claimed, FailedDelivery } from '../ports/webhooks.ts'
 import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import type { DeliveryResult } from './attempts.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './endpoints.ts'
+import { pauseMs } from './rounds.ts'
 import type { WakeHook } from './wake-hook.ts'
-import { createWebhooks, type DeliveryResult, pauseMs, type Webhooks } from './webhooks.ts'
+import { createWebhooks, type Webhooks } from './webhooks.ts'
 
 const { product } = ringing()
 const begun = () => ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now + 45_000 })

@@ -16,7 +16,8 @@ import {
 } from '../../src/ports/webhooks.ts'
 import { dropSize, dropSteps } from '../../src/stores/sql/kept-deliveries.ts'
 import { createWebhookEndpoints } from '../../src/webhooks/endpoints.ts'
-import { createWebhooks, giveUpMs } from '../../src/webhooks/webhooks.ts'
+import { giveUpMs } from '../../src/webhooks/verdict.ts'
+import { createWebhooks } from '../../src/webhooks/webhooks.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface WebhooksHarness {
