@@ -1,6 +1,13 @@
 import type { CallOver } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
-import { type CallState, ownReasons, type Participant, type RingwireErrorShape } from './types.ts'
+import {
+  type Call,
+  type CallState,
+  type Direction,
+  ownReasons,
+  type Participant,
+  type RingwireErrorShape,
+} from './types.ts'
 
 /** What can change how a call stands. */
 export type CallInput =
@@ -55,6 +62,32 @@ export function nextCallState(state: CallState, input: CallInput): CallState {
 
 /** Payload of call.rejected, call.cancelled, call.ended and call.missed [END2]. */
 export function overFromWire(data: Pick<CallOver, 'status' | 'reason'> & Partial<Pick<CallOver, 'by'>>): CallInput {
-  const by = data.by ? { userId: data.by.user_id, role: data.by.role } : null
-  return { type: 'over', status: data.status, reason: data.reason, by }
+  return { type: 'over', status: data.status, reason: data.reason, by: data.by ? participant(data.by) : null }
+}
+
+export function participant(wire: { user_id: string; role: string }): Participant {
+  return { userId: wire.user_id, role: wire.role }
+}
+
+/** The first state of a call; an outgoing one has an end of its ring once the service has it. */
+export function rings(direction: Direction, expiresAt?: number): CallState {
+  const more =
+    direction === 'incoming'
+      ? { answering: false }
+      : { invited: expiresAt !== undefined, delivered: undefined, alerting: false }
+  return { name: 'ringing', direction, expiresAt, ...more } as CallState
+}
+
+export function ringsHere(state: CallState): state is Extract<CallState, { direction: 'incoming' }> {
+  return state.name === 'ringing' && state.direction === 'incoming'
+}
+
+/** An invite of this client without an answer. */
+export function isUnanswered({ state }: Pick<Call, 'state'>): boolean {
+  return state.name === 'ringing' && state.direction === 'outgoing' && !state.invited
+}
+
+/** Calls that ring here have a place only when they are answered. */
+export function hadPlace(call: Pick<Call, 'state'>): boolean {
+  return !ringsHere(call.state) && !isUnanswered(call)
 }

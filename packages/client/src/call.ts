@@ -2,7 +2,7 @@ import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { ElsewhereReason, EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import type { CallAck } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
-import { type CallInput, nextCallState } from './call-state.ts'
+import { type CallInput, isUnanswered, nextCallState } from './call-state.ts'
 import { listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
@@ -257,11 +257,6 @@ const ends = {
   'call.reject': ['rejected', 'declined'],
   'call.end': ['ended', 'hangup'],
 } as const satisfies Record<string, Ending>
-
-/** An invite of this client without an answer. */
-export function isUnanswered({ state }: Call): boolean {
-  return state.name === 'ringing' && state.direction === 'outgoing' && !state.invited
-}
 
 /** Nobody has to look at it. */
 function quiet<T>(promise: Promise<T>): Promise<T> {

@@ -184,10 +184,10 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       return connection.state()
     },
     get calls() {
-      return calls.list()
+      return calls.shown.calls
     },
     get restorable() {
-      return calls.restorable()
+      return calls.shown.restorable
     },
     get iceServers() {
       return iceServers
