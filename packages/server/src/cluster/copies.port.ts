@@ -34,7 +34,7 @@ export interface LogWrite {
 /** One that was not written: which of them, and why. */
 export interface Refusal {
   readonly index: number
-  /** `moved`: another owner has it with a socket. `other`: without one. `missing`: nobody has it. */
+  /** `moved`: another owner has it with a socket. `other`: without one. `missing`: nobody has it, or an earlier owner wrote it. */
   readonly why: 'moved' | 'other' | 'missing'
 }
 

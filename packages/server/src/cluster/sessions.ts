@@ -79,6 +79,8 @@ function socketsOf({ node, own, owner, directory, living }: SessionsOptions): Se
       const row = await directory.row(id)
       if (row === undefined || row.owner === node) return false
       if (here === undefined) return row.hasSocket
+      // Redis lost the fence, and an earlier owner wrote first: this node writes the session over that.
+      if (Number(row.fence) < here.saving.fence) return false
       lost.refused(here, row.hasSocket)
       return true
     },

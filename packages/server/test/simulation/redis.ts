@@ -203,7 +203,8 @@ export class RedisWorld extends Part {
         this.content.sessions.set(sessionId, { ...known, expiresAt: this.now + ttlMs })
         return []
       }
-      const why = known === undefined ? 'missing' : known.row?.hasSocket === true ? 'moved' : 'other'
+      const isEarlier = known === undefined || known.fence < fence
+      const why = isEarlier ? 'missing' : known.row?.hasSocket === true ? 'moved' : 'other'
       return [{ index, why }] as const
     })
   }
