@@ -1,4 +1,5 @@
 import { readSession } from '../session/copy.ts'
+import { branchOff } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Row } from './directory.port.ts'
 import type { BelievedDirectory } from './directory.ts'
@@ -20,6 +21,8 @@ export interface ClaimsOptions {
   readonly leaving: (sessionId: string) => Promise<void> | undefined
   /** Something was taken from a node that seems to be dead. */
   readonly onTaken: (from: string) => void
+  /** Names a log: no other has had the name [RES2]. */
+  readonly newEpoch: () => string
 }
 
 /** How sessions become this node's own: it raises the fence of a session, and reads its copy. */
@@ -40,7 +43,7 @@ export interface Claims {
 export type Taken = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
 
 export function createClaims(options: ClaimsOptions): Claims {
-  const { node, table, directory, saves, living, routes, isDead, isStillDead, leaving, onTaken } = options
+  const { node, table, directory, saves, living, routes, isDead, isStillDead, leaving } = options
   const claiming = new Map<string, Promise<boolean>>()
 
   function isFree({ owner }: Row): boolean {
@@ -70,7 +73,7 @@ export function createClaims(options: ClaimsOptions): Claims {
     await living.isSaid()
     const copy = await directory.claim(id, fence)
     // It may live, with sockets at which nothing comes any more [INV4].
-    if (copy !== undefined && from !== '' && from !== node) onTaken(from)
+    if (copy !== undefined && from !== '' && from !== node) options.onTaken(from)
     if (copy === undefined || copy === 'gone' || table.get(id) !== undefined) return false
     const session = readSession(copy.state, copy.entries, table.now)
     // Of a version that this one does not know: its client begins a new one [RES2].
@@ -79,6 +82,7 @@ export function createClaims(options: ClaimsOptions): Claims {
       return false
     }
     session.saving.fence = copy.fence
+    if (from !== '') branchOff(session, options.newEpoch())
     // What its client saw may not be in it.
     if (!copy.isWhole) session.broken = true
     session.saving.isSaved = true

@@ -161,6 +161,7 @@ function createParts(options: ClusterOptions) {
     isDead: nodes.isDead,
     isStillDead: nodes.isStillDead,
     onTaken: (from) => inbox.tell(from, ['taken']),
+    newEpoch: options.newEpoch,
   })
   const around = createAround({
     ...{ node, table, directory, owner, inbox, living, timers },

@@ -26,6 +26,8 @@ export interface OwnerOptions {
   readonly living: Pick<Living, 'falls' | 'isSaid' | 'isSilent' | 'staysSilent'>
   /** Something was taken from a node that seems to be dead. */
   readonly onTaken: (from: string) => void
+  /** Names a log: no other has had the name [RES2]. */
+  readonly newEpoch: () => string
   readonly timers: Pick<Timers, 'sleep'>
 }
 

@@ -36,6 +36,7 @@ const asItIs = { write: (value: unknown) => value, read: (saved: never) => saved
 const codecs: { readonly [Name in Field]: Codec<Session[Name]> } = {
   identity: asItIs,
   epoch: asItIs,
+  earlier: asItIs,
   openedAt: asItIs,
   provenSeq: asItIs,
   turn: asItIs,

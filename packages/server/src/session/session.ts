@@ -65,6 +65,12 @@ export interface LostSocket {
   readonly busySink: Sink | undefined
 }
 
+/** A name that a log had, and the last push that belongs to it: under another owner the log may have gone on differently. */
+export interface EarlierEpoch {
+  readonly epoch: string
+  readonly seq: number
+}
+
 /** What the next save writes of a session, and under which fence. */
 export interface Saving {
   isListed: boolean
@@ -83,7 +89,9 @@ export interface Session {
   identity: SessionIdentity
   readonly participantKey: string
   /** Names the incarnation of the log. A client that comes back names it too [RES2]. */
-  readonly epoch: string
+  epoch: string
+  /** What the log was called under earlier owners, oldest first. See `branchOff`. */
+  earlier: readonly EarlierEpoch[] | undefined
   readonly upstream: Upstream
   log: SessionLog | undefined
   socket: Socket
@@ -116,6 +124,7 @@ export function createSession(
     identity,
     participantKey: participantKey(identity.participant),
     epoch,
+    earlier: undefined,
     upstream,
     log: undefined,
     socket: sink === undefined ? lostSocket(at) : openSocket(sink, 0),
@@ -264,7 +273,7 @@ function sentSeq({ socket, log }: Session): number {
 /** Whether a resume can be exact [RES1, RES2]. */
 export function canResume(session: Session, request: ResumeRequest, at: number, windowMs: number): boolean {
   if (!mayResume(session)) return false
-  if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
+  if (!isOfLog(session, request) || (request.replied ?? 0) < session.upstream.dropped) return false
   const { socket, log } = session
   if (socket.is === 'lost') {
     if (at - socket.at > windowMs) return false
@@ -285,11 +294,35 @@ function mayBeAhead({ isUnseen, seq: lostSeq }: LostSocket, seq: number): boolea
 }
 
 /** Goes on after what its client has. */
-export function catchUpWith(session: Session, seq: number): void {
+export function catchUpWith(session: Session, { epoch, seq }: Pick<ResumeRequest, 'epoch' | 'seq'>): void {
   const { socket } = session
   if (socket.is === 'open' || seq <= socket.seq) return
   session.log ??= new SessionLog()
   session.log.renumber(socket.seq, seq)
+  session.earlier = session.earlier?.map((each) => (each.epoch === epoch ? { epoch, seq } : each))
+}
+
+/** Takeovers of which a client may have missed every `auth.ok`. */
+const mostEarlier = 16
+
+/**
+ * Its last owner did not let go of it. If the store loses the fence, that owner may go on with the log as it has it, under the
+ * same numbers: from here on this log has a name of its own, so that no client takes one for the other [RES2].
+ */
+export function branchOff(session: Session, epoch: string): void {
+  const last = { epoch: session.epoch, seq: session.log?.last ?? 0 }
+  session.earlier = [...(session.earlier ?? []), last].slice(-mostEarlier)
+  session.epoch = epoch
+}
+
+/** Whether everything that its client saw is of this log. */
+function isOfLog({ epoch, earlier, socket }: Session, request: ResumeRequest): boolean {
+  if (epoch === request.epoch) return true
+  const last = earlier?.findLast((each) => each.epoch === request.epoch)
+  if (last === undefined) return false
+  if (request.seq <= last.seq) return true
+  // Only the last owner may have told its client more than it had saved.
+  return last === earlier?.at(-1) && socket.is === 'lost' && mayBeAhead(socket, request.seq)
 }
 
 /** What its client, or whoever takes its places, is told comes after this seq. */

@@ -206,7 +206,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
         if (isOpen(session)) disconnect(session, false, at)
         return undefined
       }
-      catchUpWith(session, request.seq)
+      catchUpWith(session, request)
       const { expiresAt, appVersion } = identity
       session.identity = { ...session.identity, expiresAt, appVersion }
       session.socket = openSocket(sink, request.seq)

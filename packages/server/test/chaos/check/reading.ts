@@ -85,7 +85,6 @@ class Reader implements Reading {
   readonly strange: SeenPush[] = []
   private session: SeenSession | undefined
   private stretch: Stretch | undefined
-  private epoch = ''
   /** The socket that auth.ok came on. */
   private socket = -1
   private readonly opened = new Map<number, Extract<Entry, { kind: 'open' }>>()
@@ -130,23 +129,18 @@ class Reader implements Reading {
   }
 
   private hello(seen: SeenPush): void {
-    const { session_id: id = '', epoch = '', recovered } = seen.frame.data ?? {}
+    const { session_id: id = '', recovered } = seen.frame.data ?? {}
     if (this.session === undefined || recovered !== true) {
       this.session = { user: this.user, id, stretches: [], requests: new Map() }
       this.sessions.push(this.session)
       this.begin(this.session, seen.at)
-    } else {
-      if (id !== this.session.id || epoch !== this.epoch) this.strange.push(seen)
-      if (epoch !== this.epoch) this.begin(this.session, seen.at)
-    }
-    this.epoch = epoch
+    } else if (id !== this.session.id) this.strange.push(seen)
     this.stretch?.pushes.push(...this.early.splice(0))
     this.state(recovered === true ? 'recovered' : 'new', seen, this.session)
   }
 
   private reset(seen: SeenPush, session: SeenSession): void {
     this.begin(session, seen.at)
-    this.epoch = seen.frame.data?.epoch ?? ''
     this.stretch?.pushes.push(seen)
     this.state('reset', seen, session)
   }

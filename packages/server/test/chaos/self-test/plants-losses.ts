@@ -74,11 +74,11 @@ export const plantsInLosses: readonly Plant[] = [
     plant: (draft) => refuse(missedApart(draft, 20)),
   },
   {
-    name: 'recovered: true, and another log',
+    name: 'recovered: true, and another session',
     kind: 'protocol',
     plant(draft) {
       const { frame, trace } = firstOf(spots(draft, 'in', isResume), 'resume')
-      frame.data = { ...frame.data, epoch: 'another' }
+      frame.data = { ...frame.data, session_id: 'another' }
       return { user: trace.user }
     },
   },
