@@ -2,6 +2,7 @@ import type { Timers } from '../ports/clock.ts'
 import type { Push } from '../ports/push.ts'
 import { tagOfSessionId } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { type CallNews, released } from './call-news.ts'
 import { type Frame, isRelayFrame, notHere, relayFrame } from './frames.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
@@ -9,16 +10,15 @@ import type { Operation, Operations } from './operations.ts'
 import type { Owner } from './owner.ts'
 import type { Requests } from './requests.ts'
 import { changing, mostTries, pauseOf } from './retries.ts'
-import { released, type Stuck } from './stuck.ts'
 
 export interface AskOwnerOptions extends Pick<Requests, 'doHere'> {
   readonly node: string
   readonly owner: Owner
   readonly inbox: Pick<Inbox, 'ask'>
   readonly living: Pick<Living, 'isSilent'>
-  /** Questions that wait for news of their call, and relays that wait until a step of their call was told. */
-  readonly untilNews: Stuck
-  readonly untilTold: Stuck
+  /** News of what was committed to a call, for which questions wait, and of what was delivered, for which relays wait. */
+  readonly committed: CallNews
+  readonly delivered: CallNews
   readonly timers: Timers
 }
 
@@ -33,7 +33,7 @@ export type AskOwner = <O extends Operation>(
 const repeatMs = 8_000
 
 export function createAskOwner(options: AskOwnerOptions): AskOwner {
-  const { node, owner, inbox, living, doHere, untilNews, untilTold, timers } = options
+  const { node, owner, inbox, living, doHere, committed, delivered, timers } = options
 
   async function askAway(operation: Operation, id: string, args: readonly unknown[]): Promise<unknown> {
     if (tagOfSessionId(id) === undefined) return doHere(operation, id, args)
@@ -65,7 +65,7 @@ export function createAskOwner(options: AskOwnerOptions): AskOwner {
     const asked = inbox.ask(at, frame)
     if (call === undefined || !living.isSilent(at)) return asked
     const isRelay = isRelayFrame(frame)
-    const answer = await (isRelay ? untilTold : untilNews).answerOr(call, asked)
+    const answer = await (isRelay ? delivered : committed).answerOr(call, asked)
     if (answer !== released) return answer
     if (isRelay) return notHere
     throw new StoreError('unknown', 'the node of the session is silent')

@@ -4,6 +4,7 @@ import type { Timers } from '../ports/clock.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { createAround } from './around.ts'
 import { createAskOwner } from './ask-owner.ts'
+import { createCallNews } from './call-news.ts'
 import type { Copies } from './copies.port.ts'
 import type { Deaths } from './deaths.ts'
 import type { Directory } from './directory.port.ts'
@@ -16,7 +17,6 @@ import type { Post } from './post.port.ts'
 import { createRemoteSinks } from './remote-sinks.ts'
 import { createRequests } from './requests.ts'
 import { createSessions } from './sessions.ts'
-import { createStuck } from './stuck.ts'
 
 export interface ClusterOptions {
   readonly directory: Directory
@@ -169,29 +169,29 @@ function createParts(options: ClusterOptions) {
     settle: saves.settle,
     onRefused: lost.refused,
   })
-  const untilTold = createStuck()
-  const untilNews = createStuck()
+  const delivered = createCallNews()
+  const committed = createCallNews()
   const requests = createRequests({
     ...{ node, table, owner, around },
     onCall(call) {
       options.onCall?.(call)
-      untilNews.release(callKey(call))
+      committed.release(callKey(call))
     },
     onTold(call, version) {
-      untilTold.release(call)
+      delivered.release(call)
       options.onTold?.(call, version)
     },
     onTaken: own.doubt,
     onLook: () => void nodes.look().catch(own.saveFailed),
   })
   const { doHere } = requests
-  const askOwner = createAskOwner({ node, owner, inbox, living, doHere, untilNews, untilTold, timers })
+  const askOwner = createAskOwner({ node, owner, inbox, living, doHere, committed, delivered, timers })
   const movePlace = createMovePlaces({ node, table, owner, inbox, saves, askOwner, timers })
   const remoteSink = createRemoteSinks(inbox, living, onError, timers)
   const sessions = createSessions({
     ...{ node, own, owner, directory, inbox, living, around, askOwner, movePlace, remoteSink },
   })
-  return { own, nodes, inbox, sessions, untilTold, untilNews }
+  return { own, nodes, inbox, sessions, delivered, committed }
 }
 
 type Parts = ReturnType<typeof createParts>
@@ -199,7 +199,7 @@ type Parts = ReturnType<typeof createParts>
 /** What this node lets those know that have a place in a call. */
 function createNews(
   node: string,
-  { inbox, untilNews, untilTold }: Pick<Parts, 'inbox' | 'untilNews' | 'untilTold'>,
+  { inbox, committed, delivered }: Pick<Parts, 'inbox' | 'committed' | 'delivered'>,
 ): Pick<Cluster, 'tell' | 'told'> {
   function othersOf(call: Call): Set<string> {
     const others = new Set([placeOf(call, 'caller')?.node ?? node, placeOf(call, 'callee')?.node ?? node])
@@ -209,11 +209,11 @@ function createNews(
 
   return {
     tell(call) {
-      untilNews.release(callKey(call))
+      committed.release(callKey(call))
       for (const other of othersOf(call)) inbox.tell(other, ['call', callMark, call])
     },
     told(call) {
-      untilTold.release(callKey(call))
+      delivered.release(callKey(call))
       for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
     },
   }

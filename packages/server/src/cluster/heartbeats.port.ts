@@ -1,5 +1,10 @@
 import type { Outage } from '../call/call.ts'
 
+/** A node counts once in this time, in ms. */
+export const beatMs = 1_000
+/** A beat that takes longer has failed. */
+export const beatLimitMs = 2_000
+
 /** What a node says of itself. */
 export interface Beat {
   /** This run of this node. */

@@ -20,8 +20,10 @@ const relay = 'calls/relay.ts'
 const claims = 'cluster/claims.ts'
 const handoffs = 'cluster/handoffs.ts'
 const writer = 'cluster/writer.ts'
+const answers = 'cluster/answers.ts'
 const inbox = 'cluster/inbox.ts'
 const members = 'cluster/members.ts'
+const seenNodes = 'cluster/seen-nodes.ts'
 const requests = 'cluster/requests.ts'
 const lostSessions = 'cluster/lost-sessions.ts'
 const ownSessions = 'cluster/own-sessions.ts'
@@ -140,26 +142,26 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'an answer is posted before what it answers for is saved',
-    file: inbox,
+    file: answers,
     find: 'const saving = saved()',
     put: 'const saving: Promise<void> | undefined = undefined as Promise<void> | undefined',
   },
   {
     name: 'a batch that comes twice is done twice',
     file: inbox,
-    find: 'if (!takenOf(from).take(n)) return',
-    put: 'takenOf(from).take(n)',
+    find: 'if (!isNew(from, n)) return',
+    put: 'isNew(from, n)',
   },
   {
     name: 'a node that stands still for a second is dead',
-    file: members,
-    find: 'return now - since > deadMs && isGone(name)',
-    put: 'return now - since > 1_000',
+    file: seenNodes,
+    find: 'now - since > deadMs && isGone(name)',
+    put: 'now - since > 1_000',
   },
   {
     name: 'a dead node is never found',
-    file: members,
-    find: 'if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {',
+    file: seenNodes,
+    find: 'if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, received))) {',
     put: 'if (each.hasLeft && !dead.has(name)) {',
   },
   {

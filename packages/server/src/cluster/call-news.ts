@@ -1,15 +1,15 @@
-/** There is news of the call. No node answers this: a silent one that answers late says for itself what it has. */
+/** There is news of the call. No node answers this. */
 export const released = Symbol('released')
 
-/** Questions about calls to nodes that are silent. The place of a session may pass on long before its node is dead. */
-export interface Stuck {
+/** Questions about calls to silent nodes wait no longer than until there is news: a place may pass on long before its node is dead. */
+export interface CallNews {
   /** The answer to a question about a call, or `released` once there is news of the call. */
   answerOr(call: string, answer: Promise<unknown>): Promise<unknown>
-  /** There is news of a call: nobody waits any longer. */
+  /** There is news of a call: no question about it waits any longer. */
   release(call: string): void
 }
 
-export function createStuck(): Stuck {
+export function createCallNews(): CallNews {
   const waiting = new Map<string, Set<(answer: typeof released) => void>>()
 
   return {
