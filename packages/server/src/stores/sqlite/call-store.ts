@@ -18,7 +18,7 @@ import type { Subscribers } from '../sql/subscribers.ts'
 import { answerWidth, conflict, encodeStep, refused } from './batch.ts'
 import type { CallLists } from './call-lists.ts'
 import type { CallReads, EndedAt } from './call-reads.ts'
-import { type SqlValue, sqlFailure } from './connection.ts'
+import { attempt, type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { LiveCalls } from './live-calls.ts'
 import type { OwnRows } from './outbox.ts'
@@ -234,12 +234,4 @@ async function* overPagesOf(reads: CallReads, since: number): AsyncGenerator<rea
 function dueOf(all: readonly LiveCall[], from: number, to: number, limit: number): LiveCall[] {
   const due = all.filter(({ status, ringExpiresAt: at }) => status === 'ringing' && at > from && at <= to)
   return due.sort((a, b) => a.ringExpiresAt - b.ringExpiresAt).slice(0, limit)
-}
-
-function attempt<T>(read: () => T): MaybePromise<T> {
-  try {
-    return read()
-  } catch (error) {
-    return Promise.reject(sqlFailure(error))
-  }
 }

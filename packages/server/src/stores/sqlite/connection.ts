@@ -1,4 +1,5 @@
 import { Database, SQLiteError } from 'bun:sqlite'
+import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
 
 export type SqlValue = string | number | null
@@ -87,7 +88,16 @@ export function sqlFailure(error: unknown): unknown {
   return error instanceof SQLiteError ? unavailable(error) : error
 }
 
-/** The same of a file that is opened or read as a whole: SQLite does not say which one it is. */
+/** What an action answers; rejects with a `StoreError` where the database failed. */
+export function attempt<T>(action: () => T): MaybePromise<T> {
+  try {
+    return action()
+  } catch (error) {
+    return Promise.reject(sqlFailure(error))
+  }
+}
+
+/** What `sqlFailure` says, of a file that is opened or read as a whole: SQLite does not say which one it is. */
 export function fileFailure(error: unknown, path: string): unknown {
   if (!(error instanceof SQLiteError)) return error
   return new StoreError('unavailable', `${path}: ${error.message}`, { cause: error })

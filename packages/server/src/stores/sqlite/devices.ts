@@ -1,8 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { addressHash, type Devices, deviceFreshMs, deviceKeptMs, mostDevices } from '../../ports/devices.ts'
-import type { MaybePromise } from '../../ports/maybe.ts'
 import { type DeviceRow, deviceOf } from '../sql/device-rows.ts'
-import { sqlFailure } from './connection.ts'
+import { attempt, sqlFailure } from './connection.ts'
 import type { RowStatement, RowWrites } from './row-writes.ts'
 
 /** The last that registered; also what one too many is told by. */
@@ -87,13 +86,5 @@ export function createDevices(reader: Database, writes: RowWrites): Devices {
     },
     // Its connections are those of others.
     close() {},
-  }
-}
-
-function attempt<T>(action: () => T): MaybePromise<T> {
-  try {
-    return action()
-  } catch (error) {
-    return Promise.reject(sqlFailure(error))
   }
 }

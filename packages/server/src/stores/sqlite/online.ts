@@ -10,7 +10,7 @@ import {
   participantOfRow,
 } from '../sql/online-rows.ts'
 import type { Subscribers } from '../sql/subscribers.ts'
-import { sqlFailure } from './connection.ts'
+import { attempt } from './connection.ts'
 
 /** What the writer thread does for who comes and goes. */
 export type OnlineErrand =
@@ -53,14 +53,6 @@ export function createOnlineStore(
   const edge = reader.query<OnlineRow, string[]>(edgeSql)
   const rest = reader.query<{ count: number }, string[]>(restSql)
   const ofNode = reader.query<OnlineRow, [string]>(ofNodeSql)
-
-  function attempt<T>(action: () => T): T | Promise<T> {
-    try {
-      return action()
-    } catch (error) {
-      return Promise.reject(sqlFailure(error))
-    }
-  }
 
   async function countOf(node: string): Promise<number> {
     let count = 0

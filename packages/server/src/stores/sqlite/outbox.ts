@@ -3,7 +3,7 @@ import { callKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import { type Left, leaseMs, type Outbox, ownMs, type LeftRow as RowLeft } from '../../ports/outbox.ts'
 import { createStepRows } from '../sql/step-rows.ts'
-import { sqlFailure } from './connection.ts'
+import { attempt } from './connection.ts'
 
 interface LeftRow {
   readonly row: number
@@ -73,21 +73,13 @@ export function createOutbox(db: Database, commits: Removals, now = () => perfor
     return taken
   }
 
-  function read<T>(from: () => T): T | Promise<T> {
-    try {
-      return from()
-    } catch (error) {
-      return Promise.reject(sqlFailure(error))
-    }
-  }
-
   return {
     committed(step, row) {
       stepRows.note([step], [row])
       freeAt.set(row, now() + ownMs)
     },
     rowOf: stepRows.find,
-    leftOf: ({ callUuid, product }) => read(() => leftOfCall.all(callUuid, product)),
+    leftOf: ({ callUuid, product }) => attempt(() => leftOfCall.all(callUuid, product)),
     async remove(gone) {
       if (gone.length === 0) return
       await commits.told(gone)
@@ -95,12 +87,12 @@ export function createOutbox(db: Database, commits: Removals, now = () => perfor
     },
     claim(limit) {
       const at = now()
-      return read(() => (isAnyFree(at) ? takeFree(limit, at) : []))
+      return attempt(() => (isAnyFree(at) ? takeFree(limit, at) : []))
     },
     release(given, afterMs) {
       for (const row of given) freeAt.set(row, now() + afterMs)
     },
-    oldest: () => read(() => oldest.get()?.at),
+    oldest: () => attempt(() => oldest.get()?.at),
   }
 }
 

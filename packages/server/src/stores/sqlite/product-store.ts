@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import type { MaybePromise } from '../../ports/maybe.ts'
 import {
   defaultProductSettings,
   type Policies,
@@ -8,7 +7,7 @@ import {
   type ProductStore,
   type Revocation,
 } from '../../ports/product-store.ts'
-import { sqlFailure } from './connection.ts'
+import { attempt } from './connection.ts'
 import { inPages, rowsOfPage } from './pages.ts'
 import type { RowStatement, RowWrites } from './row-writes.ts'
 
@@ -180,12 +179,4 @@ function keysOf(rows: readonly KeyRow[]): ProductKey[] {
 function settingsOf(row: SettingsRow): ProductSettings {
   const { busy, reveal_busy, ring_timeout_ms: ringTimeoutMs, media, presence } = row
   return { busy, revealBusy: reveal_busy !== 0, ringTimeoutMs, media, presence }
-}
-
-function attempt<T>(action: () => T): MaybePromise<T> {
-  try {
-    return action()
-  } catch (error) {
-    return Promise.reject(sqlFailure(error))
-  }
 }

@@ -11,7 +11,7 @@ import {
   timelineRowOf,
   timelineValues,
 } from '../sql/timeline-rows.ts'
-import { sqlFailure } from './connection.ts'
+import { attempt } from './connection.ts'
 
 /** The values of entries, one after another. */
 interface AddErrand {
@@ -88,14 +88,6 @@ export function createTimelineStore(reader: Database, writes: TimelineWrites): T
   const refused = reader.query<StoredRefusal, (string | number)[]>(refusedSql)
   const callsOf = (side: Side) => reader.query<ErasableCall, (string | number)[]>(callsOfSql(side))
   const pages = { caller: callsOf('caller'), callee: callsOf('callee') }
-
-  function attempt<T>(action: () => T): T | Promise<T> {
-    try {
-      return action()
-    } catch (error) {
-      return Promise.reject(sqlFailure(error))
-    }
-  }
 
   /** Asks again as long as there may be more; answers how many in all. */
   async function forget(errand: ForgetErrand, onForgotten: OnForgotten): Promise<number> {

@@ -20,7 +20,7 @@ import {
   recordOf,
   type Subscribers,
 } from '../sql/subscribers.ts'
-import { type SqlValue, sqlFailure } from './connection.ts'
+import { attempt, type SqlValue, sqlFailure } from './connection.ts'
 import { createDeliveryRows, type EraseWrites } from './erasure.ts'
 import { inPages, rowsOfPage } from './pages.ts'
 import type { RowStatement, RowWrites } from './row-writes.ts'
@@ -120,14 +120,6 @@ export function createWebhookStore(
 
   function leave(id: string): void {
     for (const [endpointId, busy] of claimed) if (busy.delete(id) && busy.size === 0) claimed.delete(endpointId)
-  }
-
-  function attempt<T>(action: () => T): T | Promise<T> {
-    try {
-      return action()
-    } catch (error) {
-      return Promise.reject(sqlFailure(error))
-    }
   }
 
   /** True where more is to be spread. What is committed while it is under way is spread by the next one. */
