@@ -38,10 +38,10 @@ import {
   pruneRefusedSql,
   refusedSql,
 } from '../../src/stores/postgres/timeline.ts'
+import { dropSql } from '../../src/stores/postgres/webhook-endpoints.ts'
 import {
   claimSql as claimHooksSql,
   deliveriesSql,
-  dropSql,
   dueSql,
   pruneSql as pruneHooksSql,
   putOffSql,

@@ -24,6 +24,8 @@ import {
   refusedSql,
   replaceSql,
 } from '../../src/stores/sqlite/timeline.ts'
+import { claimSql } from '../../src/stores/sqlite/webhook-claims.ts'
+import { changedSql } from '../../src/stores/sqlite/webhook-endpoints.ts'
 import {
   dropSql as dropHooksSql,
   followSql,
@@ -32,7 +34,7 @@ import {
   pruneSql,
   putOffSql,
 } from '../../src/stores/sqlite/webhook-writes.ts'
-import { changedSql, claimSql, deliveriesSql, dueSql } from '../../src/stores/sqlite/webhooks.ts'
+import { deliveriesSql, dueSql } from '../../src/stores/sqlite/webhooks.ts'
 
 /** What SQLite says it will do for each read. */
 describe('every read finds its rows through an index', () => {

@@ -1,16 +1,7 @@
 import { mentionOf } from '../../call/erase.ts'
-import { claimMs, deliveryIdAt, type WebhookEndpoint, type WebhookStore } from '../../ports/webhooks.ts'
+import { claimMs, deliveryIdAt, type WebhookStore } from '../../ports/webhooks.ts'
 import { eraseDeliveries } from '../sql/erasure.ts'
-import {
-  type DeliveryStatus,
-  dropInSteps,
-  dropSize,
-  dropSteps,
-  ofStatuses,
-  oldestLookedAt,
-  removalKeptMs,
-} from '../sql/kept-deliveries.ts'
-import { createKnownEndpoints, type EndpointCounts } from '../sql/known-endpoints.ts'
+import { type DeliveryStatus, dropInSteps, ofStatuses, oldestLookedAt, removalKeptMs } from '../sql/kept-deliveries.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -18,16 +9,13 @@ import {
   type DeliveryRow,
   deliveryColumns,
   deliveryValues,
-  type EndpointRow,
-  endpointColumns,
-  endpointOf,
-  endpointValues,
   recordColumns,
   recordOf,
   type Subscribers,
 } from '../sql/subscribers.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 import { createDeliveryRows } from './erasure.ts'
+import { createEndpointStore, dropSome, selected } from './webhook-endpoints.ts'
 
 const pruneSize = 500
 /** So many of those that are due first at an endpoint are looked at for what waits behind another. */
@@ -35,19 +23,6 @@ const putOffSize = 200
 /** The deliveries that a claim looks at beside those that it takes. `putOff` moves the ones that wait behind another. */
 const claimLookedAt = putOffSize
 
-const numbers = new Set(['created_at', 'old_secret_until', 'ended_at'])
-const selected = (columns: readonly string[], from: string) =>
-  columns
-    .map((column) => {
-      if (column === 'due_at') return `(extract(epoch FROM ${from}.due_at) * 1000)::float8 AS due_at`
-      return numbers.has(column) ? `${from}.${column}::float8 AS ${column}` : `${from}.${column}`
-    })
-    .join(', ')
-
-const endpointsSql = (where: string) =>
-  `SELECT ${selected(endpointColumns, 'w')} FROM webhook_endpoints w ${where} ORDER BY w.created_at, w.id`
-/** How often endpoints were changed and removed. */
-export const countsSql = 'SELECT changed::float8 AS changed, removed::float8 AS removed FROM webhook_revision'
 /** Steps from endpoint to endpoint through the index of what is pending. */
 export const dueSql = `
   WITH RECURSIVE waiting AS (
@@ -136,14 +111,7 @@ export const deliveriesSql = (status?: DeliveryStatus) =>
 const retrySql = `
   UPDATE webhook_deliveries SET status = 'pending', due_at = clock_timestamp()
   WHERE endpoint_id = $1 AND id = $2 AND status <> 'pending' RETURNING id`
-const removeSql = `
-  WITH gone AS (DELETE FROM webhook_endpoints WHERE product = $1 AND id = $2 RETURNING id)
-  INSERT INTO webhook_removals (endpoint_id) SELECT id FROM gone RETURNING endpoint_id`
 const removalsSql = 'SELECT endpoint_id FROM webhook_removals'
-export const dropSql = `
-  DELETE FROM webhook_deliveries WHERE id IN (
-    SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 LIMIT ${dropSize}
-  ) RETURNING 1`
 export const forgetRemovalsSql = `
   DELETE FROM webhook_removals r WHERE removed_at < clock_timestamp() - ${removalKeptMs} * interval '1 ms'
     AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = r.endpoint_id)`
@@ -166,65 +134,19 @@ export const pruneSql = `
 export function createWebhookStore(connections: Connections, subscribers: Subscribers): WebhookStore {
   const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
     connections.run(text, values, { repeatable: true })
-  const once = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
-    connections.run(text, values, { repeatable: false })
-  const endpoints = async (text: string, values: readonly SqlParameter[]) =>
-    ((await run(text, values)) as EndpointRow[]).map(endpointOf)
-
-  const known = createKnownEndpoints(subscribers)
-  let lastRefresh: Promise<unknown> = Promise.resolve()
-
-  async function readKnown(): Promise<readonly WebhookEndpoint[]> {
-    const [counts] = (await run(countsSql, [])) as unknown as EndpointCounts[]
-    if (counts === undefined) throw new Error('webhook_revision is empty')
-    const since = known.since(counts)
-    if (since === undefined) return known.list
-    return known.take(counts, (await run(endpointsSql('WHERE w.revision > $1'), [since])) as EndpointRow[])
-  }
-
-  const drop = async (endpointId: string) => (await run(dropSql, [endpointId])).length
+  const endpoints = createEndpointStore(connections, subscribers)
 
   /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
   async function dropRemoved(most?: number): Promise<number> {
     let count = 0
-    for (const { endpoint_id } of await run(removalsSql, [])) count += await dropInSteps(() => drop(endpoint_id), most)
+    for (const { endpoint_id } of await run(removalsSql, []))
+      count += await dropInSteps(() => dropSome(connections, endpoint_id), most)
     await run(forgetRemovalsSql, [])
     return count
   }
 
   return {
-    refresh() {
-      // One at a time: rows count from what is known when they are asked for, and another refresh changes that.
-      const refreshed = lastRefresh.then(readKnown, readKnown)
-      lastRefresh = refreshed
-      return refreshed
-    },
-    endpointsOf: (product) => endpoints(endpointsSql('WHERE w.product = $1'), [product]),
-    async addEndpoint(endpoint) {
-      const row = JSON.stringify(Object.fromEntries(endpointValues(endpoint)))
-      await once(
-        `INSERT INTO webhook_endpoints (${endpointColumns})
-         SELECT ${endpointColumns} FROM json_populate_record(NULL::webhook_endpoints, $1::text::json)`,
-        [row],
-      )
-    },
-    async changeEndpoint(product, id, changes) {
-      const values = endpointValues(changes)
-      const row = JSON.stringify(Object.fromEntries(values))
-      // A column that is set to itself: what is not given stays.
-      const set = ['id = w.id', ...values.map(([column]) => `${column} = c.${column}`)]
-      const [changed] = await endpoints(
-        `UPDATE webhook_endpoints w SET ${set} FROM json_populate_record(NULL::webhook_endpoints, $1::text::json) AS c
-         WHERE w.product = $2 AND w.id = $3 RETURNING ${selected(endpointColumns, 'w')}`,
-        [row, product, id],
-      )
-      return changed
-    },
-    async removeEndpoint(product, id) {
-      if ((await once(removeSql, [product, id])).length === 0) return false
-      await dropInSteps(() => drop(id), dropSteps)
-      return true
-    },
+    ...endpoints,
     async add(deliveries) {
       await run(addSql, [JSON.stringify(deliveries.map(rowOf))])
     },
@@ -257,7 +179,7 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
     retry: async (endpointId, id) => (await run(retrySql, [endpointId, id])).length > 0,
     async erase(participant, onErased = () => {}) {
       await dropRemoved()
-      const of = await endpoints(endpointsSql('WHERE w.product = $1'), [participant.product])
+      const of = await endpoints.endpointsOf(participant.product)
       const rows = createDeliveryRows(connections, mentionOf(participant))
       return eraseDeliveries(
         rows,

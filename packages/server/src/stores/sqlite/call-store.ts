@@ -22,7 +22,7 @@ import { attempt, type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { LiveCalls } from './live-calls.ts'
 import type { OwnRows } from './outbox.ts'
-import type { Staged } from './webhooks.ts'
+import type { Staged } from './webhook-spread.ts'
 
 /** A guard fails only where somebody else writes; far more often than that would be a fault. */
 const maxAttempts = 20

@@ -29,8 +29,9 @@ import { createProductStore } from './product-store.ts'
 import { mostPruned } from './retention.ts'
 import { createRowWriter, type RowWrites } from './row-writes.ts'
 import { createTimelineStore, type TimelineWrites } from './timeline.ts'
+import type { Staged } from './webhook-spread.ts'
 import { createHookWriter, type HookWrites } from './webhook-writes.ts'
-import { createWebhookStore, type Staged } from './webhooks.ts'
+import { createWebhookStore } from './webhooks.ts'
 
 export interface SqliteOptions extends RetentionSettings {
   /** Made where it is missing, for its owner alone. */
