@@ -34,14 +34,6 @@ export function createTurns(limits: TurnLimits): Turns {
 
   const hasRoom = (lane: Lane | undefined) => busy < limits.atOnce && (lane?.busy ?? 0) < limits.atOnceEach
 
-  function laneOf(origin: string): Lane {
-    const known = lanes.get(origin)
-    if (known !== undefined) return known
-    const lane = { busy: 0, waiting: new Set<() => void>() }
-    lanes.set(origin, lane)
-    return lane
-  }
-
   function begin(lane: Lane): void {
     lane.busy++
     busy++
@@ -94,7 +86,7 @@ export function createTurns(limits: TurnLimits): Turns {
       return waiting >= limits.waiting || (lane?.waiting.size ?? 0) >= limits.waitingEach
     },
     async take(origin, signal, action) {
-      const lane = laneOf(origin)
+      const lane = laneOf(lanes, origin)
       if (hasRoom(lane)) begin(lane)
       else if (!(await wait(origin, lane, signal))) return undefined
       try {
@@ -107,4 +99,10 @@ export function createTurns(limits: TurnLimits): Turns {
       }
     },
   }
+}
+
+function laneOf(lanes: Map<string, Lane>, origin: string): Lane {
+  const lane = lanes.get(origin) ?? { busy: 0, waiting: new Set() }
+  lanes.set(origin, lane)
+  return lane
 }

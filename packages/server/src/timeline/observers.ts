@@ -1,6 +1,6 @@
 import type { Call } from '../call/call.ts'
+import type { CalleeDevices } from '../push/asleep.ts'
 import type { Sent, SentResult } from '../push/sender.ts'
-import type { CalleeDevices } from '../push/waking.ts'
 import type { Attempt, DeliveryResult } from '../webhooks/attempts.ts'
 import type { Recorder } from './recorder.ts'
 
