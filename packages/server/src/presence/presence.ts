@@ -14,10 +14,10 @@ import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { PresenceState } from '@ringwire/protocol/events/presence'
 import type { Participant } from '../call/call.ts'
 import type { CallStore } from '../ports/call-store.ts'
-import { participantHash } from '../ports/session-id.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { inBatches } from '../time/in-batches.ts'
+import { createWatchers, keyOf, newPerson, type Person, type Watchers } from './watchers.ts'
 
 /** Everybody is looked at so often, in ms, and at most so many in a round: where more are watched it takes more rounds. */
 const roundMs = 1_000
@@ -59,112 +59,29 @@ export interface Presence {
   stop(): void
 }
 
-interface Watcher {
-  readonly product: string
-  readonly watched: Set<Person>
-  readonly askedAt: number
-}
-
-/** Undefined: not known yet. */
-type State = { readonly online: boolean; readonly inCall: boolean | undefined }
-
-interface Person {
-  readonly participant: Participant
-  /** What each session that watches him was told. */
-  readonly told: Map<string, State>
-  state: State
-  /** Since when no session of his is there, though he counts as online. */
-  goneAt: number | undefined
-}
-
 export function createPresence({ sessions, calls, now, isOpen, onError }: PresenceOptions): Presence {
-  /** Who was looked at longest ago comes first. */
-  const people = new Map<string, Person>()
-  /** Also who watches nobody by now, while its socket is here: when it asked last counts on. */
-  const watchers = new Map<string, Watcher>()
-  /** Those of whom somebody was told otherwise: they stay here until everybody was told. */
-  const untold = new Set<Person>()
-  let asked = 0
-  const askedBy = new Map<string, number>()
+  const watchers = createWatchers()
+  const asked = createAsked()
+  const look = createLooks({ sessions, calls, now }, watchers.learn)
   let isWorking = false
   let isAway = false
   let timer: ReturnType<typeof setInterval> | undefined
 
-  async function lookForSessions(person: Person): Promise<void> {
-    const isHere = (await sessions.seen(person.participant)).length > 0
-    const at = now()
-    if (isHere) person.goneAt = undefined
-    else person.goneAt ??= at
-    learn(person, { online: isHere || (person.state.online && at - (person.goneAt ?? at) < goneMs) })
-  }
-
-  const lookForCalls = shareRead(async (some: readonly Person[]) => {
-    const found = await calls.inCall(some.map(({ participant }) => participant))
-    for (const [i, person] of some.entries()) learn(person, { inCall: found[i] })
-  })
-
-  function learn(person: Person, news: Partial<State>): void {
-    const state = { ...person.state, ...news }
-    if (isSame(state, person.state)) return
-    person.state = state
-    if (person.told.size > 0) untold.add(person)
-  }
-
   async function round(): Promise<void> {
-    for (const [sessionId, { product, watched }] of watchers) {
-      if (sessions.heldHere(sessionId) === undefined) forget(sessionId)
-      else if (!isOpen(product)) for (const person of watched) leave(sessionId, person)
+    for (const [sessionId, { product, watched }] of watchers.all) {
+      if (sessions.heldHere(sessionId) === undefined) watchers.forget(sessionId)
+      else if (!isOpen(product)) for (const person of watched) watchers.leave(sessionId, person)
     }
-    const due = [...people.entries().take(perRound)]
-    for (const [key, person] of due) {
-      people.delete(key)
-      people.set(key, person)
-    }
-    const some = due.map(([, person]) => person)
-    const looks = await Promise.allSettled([inBatches(some, lookForSessions), lookForCalls(some)])
+    const due = watchers.next(perRound)
+    const looks = await Promise.allSettled([look.forSessions(due), look.forCalls(due)])
     // Whoever could not be looked at holds back nobody else.
-    await tell()
+    await tellChanges(watchers, sessions)
     for (const look of looks) if (look.status === 'rejected') throw look.reason
-  }
-
-  /** Who could not be told is told in the next round, if it is still so. */
-  async function tell(): Promise<void> {
-    const changed = new Map<string, Person[]>()
-    for (const person of untold) {
-      const outdated = [...person.told].filter(([, told]) => !isSame(told, person.state))
-      if (outdated.length === 0) untold.delete(person)
-      for (const [sessionId] of outdated) changed.set(sessionId, [...(changed.get(sessionId) ?? []), person])
-    }
-    await inBatches(changed, async ([sessionId, some]) => {
-      // It went on elsewhere, perhaps with a token of other roles.
-      if (sessions.heldHere(sessionId) === undefined) return forget(sessionId)
-      const watcher = watchers.get(sessionId)
-      // It let go of some while others were told.
-      const watched = some.filter((person) => watcher?.watched.has(person))
-      if (watched.length === 0) return
-      const data: PresenceState = { participants: watched.map(stateOf) }
-      const text = JSON.stringify({ event: 'presence.changed', data })
-      await sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text })
-      for (const person of watched) if (person.told.has(sessionId)) person.told.set(sessionId, person.state)
-    })
-  }
-
-  function forget(sessionId: string): void {
-    for (const person of watchers.get(sessionId)?.watched ?? []) leave(sessionId, person)
-    watchers.delete(sessionId)
-  }
-
-  function leave(sessionId: string, person: Person): void {
-    watchers.get(sessionId)?.watched.delete(person)
-    person.told.delete(sessionId)
-    if (person.told.size > 0) return
-    people.delete(keyOf(person.participant))
-    untold.delete(person)
   }
 
   /** One at a time: where the store is slow, rounds are fewer. */
   async function work(): Promise<void> {
-    if (isWorking || watchers.size === 0) return
+    if (isWorking || watchers.all.size === 0) return
     isWorking = true
     try {
       await round()
@@ -180,46 +97,27 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
 
   return {
     async watch({ sessionId, participant: by }, participants) {
-      const before = watchers.get(sessionId)
+      const before = watchers.all.get(sessionId)
       const again = before === undefined ? 0 : before.askedAt + roundMs - now()
       const wanted = new Map(participants.map((participant) => [keyOf(participant), participant]))
-      const fresh = [...wanted].filter(([key]) => !people.has(key))
-      const share = (askedBy.get(keyOf(by)) ?? 0) + fresh.length
-      if (again > 0 || asked + fresh.length > perRoundAsked || share > perRoundAskedByOne)
-        return { ok: false, error: errorBody('RATE_LIMITED', { limit: 'messages', retry_after_ms: roundMs }) }
-      asked += fresh.length
-      if (fresh.length > 0) askedBy.set(keyOf(by), share)
       // Those who are known already stay as they are, also where everybody lets go of them meanwhile.
-      const wantedPeople = new Map(
-        Array.from(wanted, ([key, participant]): [string, Person] => [
-          key,
-          people.get(key) ?? { participant, told: new Map(), state: nothingKnown, goneAt: undefined },
-        ]),
-      )
-      const unseen = fresh.flatMap(([key]) => wantedPeople.get(key) ?? [])
+      const people = new Map(Array.from(wanted, ([key, one]) => [key, watchers.find(key) ?? newPerson(one)]))
+      const unseen = [...people].flatMap(([key, person]) => (watchers.find(key) ? [] : [person]))
+      if (again > 0 || !asked.take(keyOf(by), unseen.length))
+        return { ok: false, error: errorBody('RATE_LIMITED', { limit: 'messages', retry_after_ms: roundMs }) }
       // Who is there is told also where nobody can say who is in a call: the rounds will.
-      await Promise.all([inBatches(unseen, lookForSessions), lookForCalls(unseen).catch(unlessAway)])
-      forget(sessionId)
-      const watched = new Set<Person>()
-      for (const [key, looked] of wantedPeople) {
-        // Another session may have asked for the same person meanwhile.
-        const person = people.get(key) ?? looked
-        person.told.set(sessionId, person.state)
-        people.set(key, person)
-        watched.add(person)
-      }
-      watchers.set(sessionId, { product: by.product, watched, askedAt: now() })
+      await Promise.all([look.forSessions(unseen), look.forCalls(unseen).catch(unlessAway)])
+      const watched = watchers.watch(sessionId, by.product, people, now())
       return { ok: true, participants: [...watched].map(stateOf) }
     },
     restrict({ sessionId }, roles) {
-      for (const person of watchers.get(sessionId)?.watched ?? [])
-        if (!roles.includes(person.participant.role)) leave(sessionId, person)
+      for (const person of watchers.watchedBy(sessionId))
+        if (!roles.includes(person.participant.role)) watchers.leave(sessionId, person)
     },
-    end: forget,
+    end: watchers.forget,
     start() {
       timer = setInterval(() => {
-        asked = 0
-        askedBy.clear()
+        asked.clear()
         void work()
       }, roundMs)
     },
@@ -227,10 +125,62 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
   }
 }
 
-const keyOf = participantHash
+/** How many people were asked for anew since the last round, by whom. */
+function createAsked() {
+  let all = 0
+  const byOne = new Map<string, number>()
+  return {
+    /** False: these are too many, and count for nothing. */
+    take(by: string, count: number): boolean {
+      const share = (byOne.get(by) ?? 0) + count
+      if (all + count > perRoundAsked || share > perRoundAskedByOne) return false
+      all += count
+      if (count > 0) byOne.set(by, share)
+      return true
+    },
+    clear() {
+      all = 0
+      byOne.clear()
+    },
+  }
+}
 
-const nothingKnown: State = { online: false, inCall: undefined }
-const isSame = (a: State, b: State) => a.online === b.online && a.inCall === b.inCall
+/** Looks who is there, and in a call; `learn` hears of it. */
+function createLooks(
+  { sessions, calls, now }: Pick<PresenceOptions, 'sessions' | 'calls' | 'now'>,
+  learn: Watchers['learn'],
+) {
+  async function lookForSessions(person: Person): Promise<void> {
+    const isHere = (await sessions.seen(person.participant)).length > 0
+    const at = now()
+    if (isHere) person.goneAt = undefined
+    else person.goneAt ??= at
+    learn(person, { online: isHere || (person.state.online && at - (person.goneAt ?? at) < goneMs) })
+  }
+
+  return {
+    forSessions: (some: readonly Person[]) => inBatches(some, lookForSessions),
+    forCalls: shareRead(async (some: readonly Person[]) => {
+      const found = await calls.inCall(some.map(({ participant }) => participant))
+      for (const [i, person] of some.entries()) learn(person, { inCall: found[i] })
+    }),
+  }
+}
+
+/** Who could not be told is told in the next round, if it is still so. */
+async function tellChanges(watchers: Watchers, sessions: PresenceOptions['sessions']): Promise<void> {
+  await inBatches(watchers.outdated(), async ([sessionId, some]) => {
+    // It went on elsewhere, perhaps with a token of other roles.
+    if (sessions.heldHere(sessionId) === undefined) return watchers.forget(sessionId)
+    // It let go of some while others were told.
+    const watched = some.filter((person) => watchers.watchedBy(sessionId).has(person))
+    if (watched.length === 0) return
+    const data: PresenceState = { participants: watched.map(stateOf) }
+    const text = JSON.stringify({ event: 'presence.changed', data })
+    await sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text })
+    for (const person of watched) if (person.told.has(sessionId)) person.told.set(sessionId, person.state)
+  })
+}
 
 function stateOf({ participant: { role, userId }, state }: Person): PresenceState['participants'][number] {
   const { online, inCall } = state
