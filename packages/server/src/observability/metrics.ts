@@ -89,70 +89,116 @@ export interface MetricsOptions {
 }
 
 export function createMetrics({ node, version, stores: storeNames }: MetricsOptions): Metrics {
-  const ended = createCounter(
-    'ringwire_calls_ended_total',
-    ['status', 'end_reason'],
-    'Calls that ended; a reason that a client made up counts as other.',
-  )
-  const relays = createCounter(
-    'ringwire_relays_total',
-    ['event', 'road'],
-    'Messages passed on to the peer; the long road asks the store about the call first.',
-  )
-  const relayBytes = createCounter('ringwire_relay_bytes_total', [], 'Bytes of the messages passed on to the peer.')
-  const requests = createCounter(
-    'ringwire_requests_total',
-    ['event', 'result'],
-    'Messages of clients by ok or the error code, and HTTP requests by their status.',
-  )
-  const resumes = createCounter(
-    'ringwire_resumes_total',
-    ['result'],
-    'Sessions that came back, by what became of them.',
-  )
-  const closes = createCounter(
-    'ringwire_closes_total',
-    ['code', 'cause'],
-    'Sockets that were closed; the cause client says that the client or the network did it.',
-  )
-  const limits = createCounter('ringwire_limited_total', ['limit'], 'What was refused for a limit.')
-  const setup = createHistogram(
-    'ringwire_call_setup_seconds',
-    ['phase'],
-    setupSeconds,
-    'Set-up of calls: ring from the invite to the answer, connect from the answer to the first media.',
-  )
-  const stores = createHistogram(
-    'ringwire_store_seconds',
-    ['store', 'operation'],
-    storeSeconds,
-    'How long a store took to do what it was asked for.',
-  )
-  const storeErrors = createCounter('ringwire_store_errors_total', ['store', 'kind'], 'What a store refused.')
-  const delays = createHistogram(
-    'ringwire_event_loop_delay_seconds',
-    [],
-    delaySeconds,
-    'How late the event loop was for a timer, ten times a second.',
-  )
-  const operators = createCounter(
-    'ringwire_admin_requests_total',
-    ['result'],
-    'Requests to the listener for operators by their status; 401 is a wrong token, or none.',
-  )
-  const pushes = createCounter(
-    'ringwire_pushes_total',
-    ['platform', 'result'],
-    'Pushes to devices by what became of them; gone: the device was forgotten; repeated: an attempt that is made again.',
-  )
-  const hooks = createCounter(
-    'ringwire_webhook_deliveries_total',
-    ['result'],
-    'Attempts to deliver a webhook: delivered, repeated where it failed and is made again, failed for good.',
-  )
-  const all = [ended, relays, relayBytes, requests, resumes, closes, limits, setup, stores, storeErrors, delays]
-  const counted = [...all, pushes, hooks, operators]
-  // A rate is known from the first one on where the series was there before: these are asked for by alerts, and by people.
+  const counts = createCounts()
+  const { limits, relays, relayBytes, requests } = counts
+  expectCounts(counts, storeNames)
+
+  return {
+    relayed(event, road, bytes) {
+      relays.add(1, event, road)
+      relayBytes.add(bytes)
+    },
+    requested(event, result) {
+      requests.add(1, event === undefined ? 'unknown' : eventOf(event), result)
+    },
+    answered(path, status) {
+      requests.add(1, paths.has(path) ? path : 'other', String(status))
+      if (status === 429) limits.add(1, path === webSocketPath ? 'connections' : 'rest')
+    },
+    operator(status) {
+      counts.operators.add(1, String(status))
+      if (status === 429) limits.add(1, 'operators')
+    },
+    committed({ call, event }) {
+      if (isLive(call)) observeSetup(counts.setup, call, event.type)
+      else counts.ended.add(1, call.status, endLabels.has(call.endReason) ? call.endReason : 'other')
+    },
+    closed(code, cause) {
+      counts.closes.add(1, codes.has(code) ? String(code) : 'other', cause)
+      if (code === 4429) limits.add(1, cause === 'too many connections' ? 'connections' : 'messages')
+    },
+    resumed: (isRecovered) => counts.resumes.add(1, isRecovered ? 'recovered' : 'refused'),
+    limited: (limit) => limits.add(1, limit),
+    stored: (store, operation, seconds) => counts.stores.observe(seconds, store, operation),
+    storeFailed: (store, error) => counts.storeErrors.add(1, store, kindOf(error)),
+    pushed: (platform, result) => counts.pushes.add(1, platform, result),
+    hooked: (result) => counts.hooks.add(1, result),
+    delayed: (seconds) => counts.delays.observe(seconds),
+    families: (present) => [
+      gauge('ringwire_build_info', ['version', 'node'], 'The version and the name of the node.', [[1, version, node]]),
+      ...gaugesOf(present),
+      ...Object.values(counts).map((metric) => metric.family()),
+    ],
+  }
+}
+
+type Counts = ReturnType<typeof createCounts>
+
+function createCounts() {
+  return {
+    ended: createCounter(
+      'ringwire_calls_ended_total',
+      ['status', 'end_reason'],
+      'Calls that ended; a reason that a client made up counts as other.',
+    ),
+    relays: createCounter(
+      'ringwire_relays_total',
+      ['event', 'road'],
+      'Messages passed on to the peer; the long road asks the store about the call first.',
+    ),
+    relayBytes: createCounter('ringwire_relay_bytes_total', [], 'Bytes of the messages passed on to the peer.'),
+    requests: createCounter(
+      'ringwire_requests_total',
+      ['event', 'result'],
+      'Messages of clients by ok or the error code, and HTTP requests by their status.',
+    ),
+    resumes: createCounter('ringwire_resumes_total', ['result'], 'Sessions that came back, by what became of them.'),
+    closes: createCounter(
+      'ringwire_closes_total',
+      ['code', 'cause'],
+      'Sockets that were closed; the cause client says that the client or the network did it.',
+    ),
+    limits: createCounter('ringwire_limited_total', ['limit'], 'What was refused for a limit.'),
+    setup: createHistogram(
+      'ringwire_call_setup_seconds',
+      ['phase'],
+      setupSeconds,
+      'Set-up of calls: ring from the invite to the answer, connect from the answer to the first media.',
+    ),
+    stores: createHistogram(
+      'ringwire_store_seconds',
+      ['store', 'operation'],
+      storeSeconds,
+      'How long a store took to do what it was asked for.',
+    ),
+    storeErrors: createCounter('ringwire_store_errors_total', ['store', 'kind'], 'What a store refused.'),
+    delays: createHistogram(
+      'ringwire_event_loop_delay_seconds',
+      [],
+      delaySeconds,
+      'How late the event loop was for a timer, ten times a second.',
+    ),
+    pushes: createCounter(
+      'ringwire_pushes_total',
+      ['platform', 'result'],
+      'Pushes to devices by what became of them; gone: the device was forgotten; repeated: an attempt that is made again.',
+    ),
+    hooks: createCounter(
+      'ringwire_webhook_deliveries_total',
+      ['result'],
+      'Attempts to deliver a webhook: delivered, repeated where it failed and is made again, failed for good.',
+    ),
+    operators: createCounter(
+      'ringwire_admin_requests_total',
+      ['result'],
+      'Requests to the listener for operators by their status; 401 is a wrong token, or none.',
+    ),
+  }
+}
+
+/** A rate is known from the first one on where the series was there before: alerts ask for these, and people do. */
+function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
+  const { limits, storeErrors, stores, requests, hooks, resumes, operators } = counts
   for (const limit of [
     'messages',
     'invites',
@@ -175,51 +221,13 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
   for (const status of [200, 401, 429]) operators.add(0, String(status))
+}
 
-  function observeSetup(call: LiveCall, what: Step['event']['type']): void {
-    if (call.status === 'accepted' && what === 'accepted') {
-      setup.observe(secondsBetween(call.startedAt, call.acceptedAt), 'ring')
-    } else if (call.status === 'connected' && what === 'connected') {
-      setup.observe(secondsBetween(call.acceptedAt, call.connectedAt ?? call.acceptedAt), 'connect')
-    }
-  }
-
-  return {
-    relayed(event, road, bytes) {
-      relays.add(1, event, road)
-      relayBytes.add(bytes)
-    },
-    requested(event, result) {
-      requests.add(1, event === undefined ? 'unknown' : eventOf(event), result)
-    },
-    answered(path, status) {
-      requests.add(1, paths.has(path) ? path : 'other', String(status))
-      if (status === 429) limits.add(1, path === webSocketPath ? 'connections' : 'rest')
-    },
-    operator(status) {
-      operators.add(1, String(status))
-      if (status === 429) limits.add(1, 'operators')
-    },
-    committed({ call, event }) {
-      if (isLive(call)) observeSetup(call, event.type)
-      else ended.add(1, call.status, endLabels.has(call.endReason) ? call.endReason : 'other')
-    },
-    closed(code, cause) {
-      closes.add(1, codes.has(code) ? String(code) : 'other', cause)
-      if (code === 4429) limits.add(1, cause === 'too many connections' ? 'connections' : 'messages')
-    },
-    resumed: (isRecovered) => resumes.add(1, isRecovered ? 'recovered' : 'refused'),
-    limited: (limit) => limits.add(1, limit),
-    stored: (store, operation, seconds) => stores.observe(seconds, store, operation),
-    storeFailed: (store, error) => storeErrors.add(1, store, kindOf(error)),
-    pushed: (platform, result) => pushes.add(1, platform, result),
-    hooked: (result) => hooks.add(1, result),
-    delayed: (seconds) => delays.observe(seconds),
-    families: (present) => [
-      gauge('ringwire_build_info', ['version', 'node'], 'The version and the name of the node.', [[1, version, node]]),
-      ...gaugesOf(present),
-      ...counted.map((metric) => metric.family()),
-    ],
+function observeSetup(setup: Counts['setup'], call: LiveCall, what: Step['event']['type']): void {
+  if (call.status === 'accepted' && what === 'accepted') {
+    setup.observe(secondsBetween(call.startedAt, call.acceptedAt), 'ring')
+  } else if (call.status === 'connected' && what === 'connected') {
+    setup.observe(secondsBetween(call.acceptedAt, call.connectedAt ?? call.acceptedAt), 'connect')
   }
 }
 
