@@ -64,6 +64,43 @@ interface CallStatement {
 export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) => number[] {
   const begin = db.query('BEGIN IMMEDIATE')
   const commit = db.query('COMMIT')
+  const write = createTransitionWriter(db)
+
+  function writeAll(batch: readonly SqlValue[], guarded: boolean): number[] {
+    const ids: number[] = []
+    for (let cursor = 0; cursor < batch.length; ) cursor = write(batch, cursor, ids, guarded)
+    return ids
+  }
+
+  function inTransaction(batch: readonly SqlValue[], guarded: boolean): number[] {
+    let committing = false
+    begin.run()
+    try {
+      const ids = writeAll(batch, guarded)
+      committing = true
+      commit.run()
+      return ids
+    } catch (error) {
+      if (db.inTransaction) db.run('ROLLBACK')
+      throw committing && !isNothingWritten(error) ? unknownOutcome(error) : error
+    }
+  }
+
+  return (batch) => {
+    try {
+      return inTransaction(batch, false)
+    } catch (error) {
+      // One transition that the database refuses does not take the others with it.
+      if (!isRowProblem(error)) throw error
+      return inTransaction(batch, true)
+    }
+  }
+}
+
+/**
+ * Writes the transition at a place of a batch, and answers where the next one begins. `ids` gets what is answered of each step.
+ */
+function createTransitionWriter(db: Database) {
   const savepoint = db.query('SAVEPOINT transition')
   const release = db.query('RELEASE transition')
   const rollbackTo = db.query('ROLLBACK TO transition')
@@ -75,7 +112,7 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
   const stage = db.query<unknown, [string]>('INSERT INTO webhook_steps (deliveries) VALUES (?)')
   const statementOf = createCallStatements(db)
 
-  /** Writes the transition at the cursor; says where its guard failed. `ids` gets what is answered of each step. */
+  /** Says where a guard failed. */
   function writeSteps(batch: readonly SqlValue[], from: number, size: number, ids: number[]): number {
     let cursor = from
     for (let step = 0; step < size; step++) {
@@ -125,38 +162,10 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
     if (guarded) release.run()
   }
 
-  function writeAll(batch: readonly SqlValue[], guarded: boolean): number[] {
-    const ids: number[] = []
-    for (let cursor = 0; cursor < batch.length; ) {
-      const size = batch[cursor] as number
-      writeTransition(batch, cursor + 1, size, ids, guarded || size > 1)
-      cursor = skip(batch, cursor + 1, size)
-    }
-    return ids
-  }
-
-  function inTransaction(batch: readonly SqlValue[], guarded: boolean): number[] {
-    let committing = false
-    begin.run()
-    try {
-      const ids = writeAll(batch, guarded)
-      committing = true
-      commit.run()
-      return ids
-    } catch (error) {
-      if (db.inTransaction) db.run('ROLLBACK')
-      throw committing && !isNothingWritten(error) ? unknownOutcome(error) : error
-    }
-  }
-
-  return (batch) => {
-    try {
-      return inTransaction(batch, false)
-    } catch (error) {
-      // One transition that the database refuses does not take the others with it.
-      if (!isRowProblem(error)) throw error
-      return inTransaction(batch, true)
-    }
+  return (batch: readonly SqlValue[], at: number, ids: number[], guarded: boolean): number => {
+    const size = batch[at] as number
+    writeTransition(batch, at + 1, size, ids, guarded || size > 1)
+    return skip(batch, at + 1, size)
   }
 }
 

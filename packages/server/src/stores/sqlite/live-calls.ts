@@ -37,31 +37,13 @@ const maxOver = 10_000
 
 export function createLiveCalls(): LiveCalls {
   const live = new Map<string, StoredCall<LiveCall>>()
-  const byParticipant = new Map<string, Set<string>>()
+  const byParticipant = createIndex()
   /** In the order of their end, or of being read. */
   const over = new Map<string, StoredCall>()
 
-  function index(call: LiveCall, key: string): void {
-    for (const side of ['caller', 'callee'] as const) {
-      const participant = participantKey(participantOf(call, side))
-      const calls = byParticipant.get(participant)
-      if (calls === undefined) byParticipant.set(participant, new Set([key]))
-      else calls.add(key)
-    }
-  }
-
-  function unindex(call: Call, key: string): void {
-    for (const side of ['caller', 'callee'] as const) {
-      const participant = participantKey(participantOf(call, side))
-      const calls = byParticipant.get(participant)
-      calls?.delete(key)
-      if (calls?.size === 0) byParticipant.delete(participant)
-    }
-  }
-
   function forget(key: string): void {
     const known = live.get(key)
-    if (known !== undefined) unindex(known.call, key)
+    if (known !== undefined) byParticipant.remove(known.call, key)
     live.delete(key)
     over.delete(key)
   }
@@ -72,7 +54,7 @@ export function createLiveCalls(): LiveCalls {
       const before = live.get(key)
       if (before === undefined || !sameParties(before.call, call)) {
         forget(key)
-        index(call, key)
+        byParticipant.add(call, key)
       }
       live.set(key, { id, call })
       return
@@ -101,10 +83,7 @@ export function createLiveCalls(): LiveCalls {
     dropOverOf(participant) {
       for (const [key, { call }] of over) if (sideOf(call, participant) !== undefined) over.delete(key)
     },
-    liveOf(participant) {
-      const calls = byParticipant.get(participantKey(participant))
-      return calls === undefined ? [] : [...calls].flatMap((key) => live.get(key)?.call ?? [])
-    },
+    liveOf: (participant) => byParticipant.of(participant).flatMap((key) => live.get(key)?.call ?? []),
     all: () => Array.from(live.values(), (stored) => stored.call),
     committed(stored) {
       const known = find(stored.call)
@@ -116,6 +95,29 @@ export function createLiveCalls(): LiveCalls {
       over.clear()
       for (const call of stored) put(call)
     },
+  }
+}
+
+/** The keys of calls by their participants. */
+function createIndex() {
+  const calls = new Map<string, Set<string>>()
+  const partiesOf = (call: Call) => [
+    participantKey(participantOf(call, 'caller')),
+    participantKey(participantOf(call, 'callee')),
+  ]
+  return {
+    of: (participant: Participant): string[] => [...(calls.get(participantKey(participant)) ?? [])],
+    add(call: LiveCall, key: string): void {
+      for (const party of partiesOf(call)) calls.set(party, (calls.get(party) ?? new Set()).add(key))
+    },
+    remove(call: Call, key: string): void {
+      for (const party of partiesOf(call)) {
+        const keys = calls.get(party)
+        keys?.delete(key)
+        if (keys?.size === 0) calls.delete(party)
+      }
+    },
+    clear: () => calls.clear(),
   }
 }
 
