@@ -4,7 +4,8 @@ import { created, ringing } from '../ports/call-store.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
 import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
-import { createRecorder, type Entry, mostWaiting, type Recorder } from './recorder.ts'
+import { createRecorder, type Entry, type Recorder } from './recorder.ts'
+import { mostWaiting } from './write-behind.ts'
 
 let harness: SqliteHarness
 let store: TimelineStore

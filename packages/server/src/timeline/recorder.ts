@@ -12,6 +12,7 @@ import type { TimelineRow } from '../call/observed.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
 import { createTraffic, type RelayedData } from './traffic.ts'
+import { createWriteBehind } from './write-behind.ts'
 
 /** What somebody saw, which gets a name; just now, where `at` does not say when. */
 export type Entry = Omit<TimelineRow, 'product' | 'callUuid' | 'id' | 'at'> & Partial<Pick<TimelineRow, 'at'>>
@@ -42,30 +43,20 @@ export interface RecorderOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** So many entries wait for the store at the most; while it is away nothing else is kept. */
-export const mostWaiting = 10_000
-const batchSize = 500
 /** How often what waits is written, and how often what was counted joins it. In ms. */
 const writeMs = 1_000
 const countMs = 5_000
 /** When invites that were refused long ago are looked for, in ms: so long after the start, and from then on so often. */
 const firstPruneMs = 60_000
 const pruneMs = 60 * 60_000
-/** So many refused invites a second, and of one participant a minute: any uuid can be named in one. */
-const mostRefused = 20
-export const mostRefusedOfOne = 5
-
 export function createRecorder(options: RecorderOptions): Recorder {
   const { store, now, retentionMs, onDropped, onError } = options
   const run = crypto.randomUUID().slice(0, 8)
-  const waiting = new Map<string, TimelineRow>()
-  const traffic = createTraffic({ now, nextId, write: put })
-  const refused = { second: 0, count: 0, minute: 0, ofOne: new Map<string, number>() }
+  const rows = createWriteBehind(store)
+  const isTooOften = createRefusedLimit()
+  const traffic = createTraffic({ now, nextId, write: rows.put })
   let names = 0
-  let dropped = 0
   let isAway = false
-  let writing: Promise<void> | undefined
-  let next: Promise<void> | undefined
   let countedAt = performance.now()
   let pruneAt = Number.POSITIVE_INFINITY
   let timer: ReturnType<typeof setInterval> | undefined
@@ -73,57 +64,6 @@ export function createRecorder(options: RecorderOptions): Recorder {
   function nextId(): string {
     names++
     return `${run}-${names.toString(36).padStart(8, '0')}`
-  }
-
-  function put(row: TimelineRow): void {
-    const name = row.id
-    if (waiting.size >= mostWaiting && !waiting.has(name)) dropped++
-    else waiting.set(name, row)
-  }
-
-  function isTooOften({ product }: CallRef, { asker }: Entry): boolean {
-    const second = Math.floor(performance.now() / 1_000)
-    const minute = Math.floor(second / 60)
-    if (refused.minute !== minute) Object.assign(refused, { minute, ofOne: new Map() })
-    if (refused.second !== second) Object.assign(refused, { second, count: 0 })
-    const name = JSON.stringify([product, asker?.role, asker?.userId])
-    const ofOne = (refused.ofOne.get(name) ?? 0) + 1
-    if (ofOne > mostRefusedOfOne) return true
-    refused.ofOne.set(name, ofOne)
-    refused.count++
-    return refused.count > mostRefused
-  }
-
-  /** What waits when it begins, one batch after another. What replaces an entry under way is in the next round. */
-  async function writeWaiting(): Promise<void> {
-    for (let left = waiting.size; left > 0; left -= batchSize) {
-      const batch = [...waiting.values()].slice(0, Math.min(batchSize, left))
-      for (const { id } of batch) waiting.delete(id)
-      try {
-        await store.add(batch)
-      } catch (error) {
-        // Only what the store could not take is worth another try.
-        if (error instanceof StoreError) for (const row of batch) if (!waiting.has(row.id)) put(row)
-        if (!(error instanceof StoreError)) dropped += batch.length
-        throw error
-      }
-    }
-  }
-
-  function begin(): Promise<void> {
-    next = undefined
-    const round = writeWaiting().finally(() => {
-      if (writing === round) writing = undefined
-    })
-    writing = round
-    return round
-  }
-
-  /** One round after another; whoever asks during one shares the next. */
-  function write(): Promise<void> {
-    if (writing === undefined && next === undefined) return begin()
-    next ??= (writing ?? Promise.resolve()).then(begin, begin)
-    return next
   }
 
   async function prune(): Promise<void> {
@@ -140,18 +80,16 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   async function turn(): Promise<void> {
-    if (dropped > 0) {
-      onDropped(dropped)
-      dropped = 0
-    }
+    const dropped = rows.takeDropped()
+    if (dropped > 0) onDropped(dropped)
     if (performance.now() - countedAt >= countMs) {
       countedAt = performance.now()
       traffic.sweep()
     }
     // What the store has not taken yet is not asked of it again beside that.
-    if (writing !== undefined) return
+    if (rows.isWriting()) return
     try {
-      await write()
+      await rows.write()
       if (performance.now() >= pruneAt) await prune()
       isAway = false
     } catch (error) {
@@ -161,18 +99,18 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   return {
     record(ref, entry) {
-      if (entry.what === 'refused' && isTooOften(ref, entry)) dropped++
-      else put({ product: ref.product, callUuid: ref.callUuid, id: nextId(), at: now(), ...entry })
+      if (entry.what === 'refused' && isTooOften(ref, entry)) rows.drop()
+      else rows.put({ product: ref.product, callUuid: ref.callUuid, id: nextId(), at: now(), ...entry })
     },
     replace(id = nextId(), { product, callUuid }, entry) {
-      put({ product, callUuid, id, at: now(), ...entry })
+      rows.put({ product, callUuid, id, at: now(), ...entry })
       return id
     },
     relayed: (key, side, event, data) => traffic.count(key, refOf, side, event, data),
-    flush: write,
+    flush: rows.write,
     flushAll() {
       traffic.write()
-      return write()
+      return rows.write()
     },
     start() {
       pruneAt = performance.now() + firstPruneMs
@@ -181,7 +119,28 @@ export function createRecorder(options: RecorderOptions): Recorder {
     async stop() {
       clearInterval(timer)
       traffic.write()
-      await write().catch(failed)
+      await rows.write().catch(failed)
     },
+  }
+}
+
+/** So many refused invites a second, and of one participant a minute: any uuid can be named in one. */
+const mostRefused = 20
+export const mostRefusedOfOne = 5
+
+/** Whether one more refused invite is too many to be written down. */
+function createRefusedLimit() {
+  const refused = { second: 0, count: 0, minute: 0, ofOne: new Map<string, number>() }
+  return ({ product }: CallRef, { asker }: Entry): boolean => {
+    const second = Math.floor(performance.now() / 1_000)
+    const minute = Math.floor(second / 60)
+    if (refused.minute !== minute) Object.assign(refused, { minute, ofOne: new Map() })
+    if (refused.second !== second) Object.assign(refused, { second, count: 0 })
+    const name = JSON.stringify([product, asker?.role, asker?.userId])
+    const ofOne = (refused.ofOne.get(name) ?? 0) + 1
+    if (ofOne > mostRefusedOfOne) return true
+    refused.ofOne.set(name, ofOne)
+    refused.count++
+    return refused.count > mostRefused
   }
 }
