@@ -66,7 +66,9 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   })
   const renewal = createRenewal(env, tokens, requests, report)
   const calls = createCalls({
-    ...{ requests, listeners, env },
+    requests,
+    listeners,
+    env,
     self: () => connection.self() ?? null,
     client: () => client,
     rejected,

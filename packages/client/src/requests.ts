@@ -139,8 +139,19 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
         }
         const endTimer = env.after(timeoutMs, () => timedOut(entry))
         const entry: Entry = {
-          ...{ ...request, id, resolve, reject, endTimer, deadline: env.now() + timeoutMs },
-          ...{ n: 0, waits: true, unsure: false, takenBack: false, tries: 0, renewed: false, endPause: undefined },
+          ...request,
+          id,
+          resolve,
+          reject,
+          endTimer,
+          deadline: env.now() + timeoutMs,
+          n: 0,
+          waits: true,
+          unsure: false,
+          takenBack: false,
+          tries: 0,
+          renewed: false,
+          endPause: undefined,
         }
         entries.set(id, entry)
         flush()

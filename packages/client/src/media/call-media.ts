@@ -1,12 +1,20 @@
 import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
 import { createCapture } from './capture.ts'
-import { assertOpen, browserEnvironment, kindsOf, mediaError, watchDevices } from './devices.ts'
+import {
+  assertOpen,
+  browserEnvironment,
+  devicesOf,
+  kindsOf,
+  mediaError,
+  removeTracks,
+  watchDevices,
+} from './devices.ts'
 import { createKeptMutes, pageStorage } from './kept-mutes.ts'
 import { createMediaState } from './media-state.ts'
 import { createNegotiation } from './negotiation.ts'
 import { createOpening } from './opening.ts'
 import { createPlaybacks } from './playback.ts'
-import { createReception, passing } from './reception.ts'
+import { createReception, isConnected, passing } from './reception.ts'
 import { createRecovery } from './recovery.ts'
 import { createReports } from './reports.ts'
 import { createSenders } from './senders.ts'
@@ -80,7 +88,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   let told: string | undefined
 
   const isPolite = () => call.direction === 'incoming'
-  const isOnline = () => client === undefined || client.state.name === 'online'
+  const isOnline = () => (client?.state.name ?? 'online') === 'online'
   const failed = (error: unknown) => shown.emit('error', error instanceof Error ? error : mediaError(error, 'media'))
 
   /** What is lost on the way is made good by the next restart; only what can never arrive is worth a word. */
@@ -107,7 +115,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     environment,
     muted: kept.load(),
     async changed(kind, track, isScreen) {
-      for (const old of local.getTracks()) if (old.kind === kind && old !== track) local.removeTrack(old)
+      removeTracks(local, (old) => old.kind === kind && old !== track)
       if (track) local.addTrack(track)
       await senders.place(kind, track, isScreen)
     },
@@ -130,12 +138,11 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const negotiation = createNegotiation({
     open,
     isPolite,
-    equip: senders.equip,
-    attach: senders.attach,
+    senders,
     settled(connection) {
       // The last picture of the old connection stays until there is a new one.
       const received = new Set(connection.getReceivers().map(({ track }) => track))
-      for (const track of remote.getTracks()) if (!received.has(track)) remote.removeTrack(track)
+      removeTracks(remote, (track) => !received.has(track))
       senders.complete()
     },
     sendOffer: (sdp) => signal(call.sendOffer(sdp)),
@@ -147,9 +154,10 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const reports = createReports({ send: (stats) => void call.sendStats(stats), now: () => performance.now() })
   const reception = createReception(call, shown, failed)
   const opening = createOpening({
-    ...{ call, earlyOffer, recovery },
-    prepare: () => void negotiation.prepare(),
-    offer: (how) => void negotiation.offer(how),
+    call,
+    earlyOffer,
+    recovery,
+    negotiation,
   })
 
   // Last: a part that cannot be made claims nothing.
@@ -182,7 +190,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     const isCurrent = () => negotiation.connection() === connection && !shown.isClosed()
     connection.addEventListener('track', ({ track }) => {
       if (!isCurrent()) return
-      for (const old of remote.getTracks()) if (old.kind === track.kind) remote.removeTrack(old)
+      removeTracks(remote, ({ kind }) => kind === track.kind)
       remote.addTrack(track)
       playbacks.retry()
       shown.emit('remote', remote)
@@ -203,8 +211,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
         reception.looked(stats)
         reports.looked(stats)
       },
-      intervalMs: () =>
-        ['flowing', 'silent'].includes(shown.get().name) ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs),
+      intervalMs: () => (isConnected(shown.get().name) ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs)),
     })
     reception.interrupted()
     recovery.opened()
@@ -213,8 +220,8 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
 
   async function restart(fresh: boolean): Promise<void> {
     if (client && !options.iceServers) {
-      const old = new Promise<void>((resolve) => setTimeout(resolve, freshServersMs))
-      await Promise.race([client.freshIceServers().then(() => undefined, failed), old])
+      const old = new Promise((resolve) => setTimeout(resolve, freshServersMs))
+      await Promise.race([client.freshIceServers().catch(failed), old])
     }
     if (shown.isClosed()) return
     configure()
@@ -260,13 +267,9 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     subscriptions.push(
       watchDevices(environment, () => {
         void capture.mend()
-        devices().then((list) => shown.emit('devices', list), failed)
+        devicesOf(environment).then((list) => shown.emit('devices', list), failed)
       }),
     )
-  }
-
-  async function devices(): Promise<readonly MediaDeviceInfo[]> {
-    return (await environment.mediaDevices?.enumerateDevices()) ?? []
   }
 
   function close(): void {
@@ -279,7 +282,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     capture.close()
     playbacks.close()
     releaseSignals?.()
-    for (const stream of [local, remote]) for (const track of stream.getTracks()) stream.removeTrack(track)
+    for (const stream of [local, remote]) removeTracks(stream, () => true)
     const receiving = { audio: false, video: false }
     change({ ...capture.state(), name: 'closed', receiving, quality: 'unknown' })
   }
@@ -294,7 +297,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     const promise = whileOpen(work).catch((error: unknown) => {
       throw mediaError(error, what)
     })
-    promise.catch(() => undefined)
+    promise.catch(() => {})
     return promise
   }
 
@@ -324,7 +327,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     switchDevice: (kind, wish) => asked('switchDevice', () => capture.switchDevice(kind, wish)),
     shareScreen: (wish = {}) => asked('shareScreen', () => capture.shareScreen(wish)),
     stopScreen: () => asked('stopScreen', capture.stopScreen),
-    devices,
+    devices: () => devicesOf(environment),
     attach(element) {
       const playback = playbacks.attach(element)
       if (shown.isClosed()) playback.detach()

@@ -1,6 +1,7 @@
 import { expect, jest, test } from 'bun:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type CaptureOptions, createCapture } from './capture.ts'
+import { createCapture } from './capture.ts'
+import type { CaptureOptions } from './sources.ts'
 import type { MediaEnvironment, MediaErrorCode, MediaKind } from './types.ts'
 
 /** Each attempt to open devices, by the kinds asked for; the test says how it ends. */

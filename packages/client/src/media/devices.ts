@@ -29,13 +29,13 @@ export function isStream(media: MediaStream | MediaStreamConstraints): media is 
 }
 
 export function isTrack(wish: unknown): wish is MediaStreamTrack {
-  return typeof wish === 'object' && wish !== null && 'readyState' in wish
+  return 'readyState' in Object(wish)
 }
 
 /** The kinds that will be sent, before any device is open. */
 export function kindsOf(media: MediaStream | MediaStreamConstraints): MediaKind[] {
   if (isStream(media)) return kinds.filter((kind) => media.getTracks().some((track) => track.kind === kind))
-  return kinds.filter((kind) => Boolean(media[kind]))
+  return kinds.filter((kind) => media[kind])
 }
 
 export function browserEnvironment(): MediaEnvironment {
@@ -90,6 +90,14 @@ export async function openDevices(
     }
     return all
   }
+}
+
+export async function devicesOf({ mediaDevices }: MediaEnvironment): Promise<readonly MediaDeviceInfo[]> {
+  return (await mediaDevices?.enumerateDevices()) ?? []
+}
+
+export function removeTracks(stream: MediaStream, isOld: (track: MediaStreamTrack) => boolean): void {
+  for (const track of stream.getTracks()) if (isOld(track)) stream.removeTrack(track)
 }
 
 /** Tells when a device came or went, and when the user allowed or denied one. */

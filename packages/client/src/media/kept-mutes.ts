@@ -31,7 +31,8 @@ export function createKeptMutes(storage: MediaStorage | null | undefined, callUu
 
   return {
     load: (): Muted => ({
-      ...{ audio: false, video: false },
+      audio: false,
+      video: false,
       ...attempt((storage, key) => JSON.parse(storage.getItem(key) ?? '{}')),
     }),
     save: (muted: Muted) => attempt((storage, key) => storage.setItem(key, JSON.stringify(muted))),

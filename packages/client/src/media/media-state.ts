@@ -15,8 +15,12 @@ export function createMediaState(local: MediaStream, remote: MediaStream) {
   })
   // The first change brings the devices that were captured.
   let state = {
-    ...{ name: 'idle', local, remote, receiving: { audio: false, video: false } },
-    ...{ quality: 'unknown', playback: 'playing' },
+    name: 'idle',
+    local,
+    remote,
+    receiving: { audio: false, video: false },
+    quality: 'unknown',
+    playback: 'playing',
   } as CallMediaState
 
   return {

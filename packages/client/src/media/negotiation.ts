@@ -1,15 +1,15 @@
 import { createCandidateQueue } from './candidates.ts'
 import { fingerprintOf, isAnswerTo, type NamedAnswer, originOf, withRole } from './description.ts'
 
+import type { Senders } from './senders.ts'
+
 export interface NegotiationOptions {
   /** A new RTCPeerConnection with the configuration of now. The old one, if any, is closed. */
   open(): RTCPeerConnection
   /** Of two offers that cross, the polite side's gives way. It may change with glare of invites, so it is asked. */
   isPolite(): boolean
-  /** Before the first offer on a connection: what it shall carry. */
-  equip(connection: RTCPeerConnection): void
-  /** Between the peer's offer and its answer. */
-  attach(connection: RTCPeerConnection): void
+  /** `equip` before the first offer on a connection: what it shall carry. `attach` between the peer's offer and its answer. */
+  senders: Pick<Senders, 'equip' | 'attach'>
   /** An offer and its answer are through. */
   settled(connection: RTCPeerConnection): void
   sendOffer(sdp: { type: 'offer'; sdp: string }): void
@@ -104,7 +104,7 @@ export function createNegotiation(options: NegotiationOptions) {
 
   async function offerAnew(mayBeSent?: Promise<boolean>): Promise<void> {
     const fresh = unused() ?? open()
-    options.equip(fresh.connection)
+    options.senders.equip(fresh.connection)
     await describe(fresh, mayBeSent)
   }
 
@@ -154,7 +154,7 @@ export function createNegotiation(options: NegotiationOptions) {
         // Where it crosses an offer of ours to the same peer, taking it rolls ours back.
         const on = link && link.peer !== '' && link.peer === peer ? link : (unused() ?? open())
         await take(on, sdp)
-        options.attach(on.connection)
+        options.senders.attach(on.connection)
         await describe(on)
         await addWaiting(on, sdp.sdp)
         options.settled(on.connection)
@@ -180,7 +180,7 @@ export function createNegotiation(options: NegotiationOptions) {
     receiveCandidate(candidate: RTCIceCandidateInit): Promise<void> {
       return inTurn(async () => {
         if (!queue.admit(candidate, link?.connection.remoteDescription?.sdp)) return
-        await link?.connection.addIceCandidate(candidate).catch(() => undefined)
+        await link?.connection.addIceCandidate(candidate).catch(() => {})
       })
     },
     close(): void {

@@ -1,5 +1,5 @@
 import type { Call } from '../types.ts'
-import type { OfferOptions } from './negotiation.ts'
+import type { Negotiation, OfferOptions } from './negotiation.ts'
 import type { Recovery } from './recovery.ts'
 
 /** A callee that was answered before this page listened waits so long for the offer, then makes its own. */
@@ -8,24 +8,24 @@ const offerWaitMs = 1000
 export interface OpeningOptions {
   call: Pick<Call, 'state' | 'direction' | 'invited'>
   earlyOffer: boolean
-  prepare(): void
-  offer(how: OfferOptions): void
+  negotiation: Pick<Negotiation, 'prepare' | 'offer'>
   recovery: Pick<Recovery, 'begin' | 'resync'>
 }
 
 /** When the first offer is made, and by whom: the caller offers, a callee does so only where no offer comes. */
-export function createOpening({ call, earlyOffer, prepare, offer, recovery }: OpeningOptions) {
+export function createOpening({ call, earlyOffer, negotiation, recovery }: OpeningOptions) {
   let offered = false
   let closed = false
   let wait: ReturnType<typeof setTimeout> | undefined
   let release: (mayBeSent: boolean) => void = () => {}
 
-  const isAnswered = () => call.state.name === 'accepted' || call.state.name === 'connected'
+  const isCaller = () => call.direction === 'outgoing'
+  const isAnswered = () => ['accepted', 'connected'].includes(call.state.name)
 
   function offerOnce(how: OfferOptions = {}): void {
     if (offered || closed) return
     offered = true
-    offer(how)
+    void negotiation.offer(how)
   }
 
   /** Made at once, and sent when the service knows the call: it may give it another name, or make it the peer's [INV6, INV7]. */
@@ -35,7 +35,7 @@ export function createOpening({ call, earlyOffer, prepare, offer, recovery }: Op
       release = resolve
     })
     const invited = () => {
-      offered = call.direction === 'outgoing' && call.state.name !== 'over'
+      offered = isCaller() && call.state.name !== 'over'
       release(offered)
     }
     call.invited.then(invited, () => release(false))
@@ -45,13 +45,13 @@ export function createOpening({ call, earlyOffer, prepare, offer, recovery }: Op
   return {
     /** There is media to come, or the call may have gone on. */
     proceed(): void {
-      prepare()
+      void negotiation.prepare()
       if (isAnswered()) {
         recovery.begin()
-        release(call.direction === 'outgoing')
-        if (call.direction === 'outgoing') offerOnce()
+        release(isCaller())
+        if (isCaller()) offerOnce()
         else wait ??= setTimeout(() => offerOnce(), offerWaitMs)
-      } else if (earlyOffer && call.direction === 'outgoing') offerEarly()
+      } else if (earlyOffer && isCaller()) offerEarly()
     },
     /** An offer of the peer, or one of ours that was made for another reason: there is no first one to make. */
     opened(): void {
@@ -63,7 +63,7 @@ export function createOpening({ call, earlyOffer, prepare, offer, recovery }: Op
         recovery.begin()
         if (restored && !offered) offerOnce()
         else recovery.resync()
-      } else if (call.direction === 'outgoing' && offered) offer({ restart: true })
+      } else if (isCaller() && offered) void negotiation.offer({ restart: true })
     },
     close(): void {
       closed = true

@@ -82,7 +82,9 @@ export function createPlaybacks(stream: MediaStream, options: { failed(error: un
       const known = all.get(element)
       if (known) return known.playback
       const made = createPlayback(element, {
-        ...{ stream, failed: options.failed, changed: options.updated },
+        stream,
+        failed: options.failed,
+        changed: options.updated,
         detached: () => void all.delete(element),
       })
       all.set(element, made)

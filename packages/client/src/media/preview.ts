@@ -48,14 +48,14 @@ function watchLevel(track: MediaStreamTrack, heard: (level: number) => void): ()
   const samples = new Float32Array(analyser.fftSize)
   context.createMediaStreamSource(new MediaStream([track])).connect(analyser)
   const timer = setInterval(() => {
-    if (context.state === 'suspended') void context.resume().catch(() => undefined)
+    if (context.state === 'suspended') void context.resume().catch(() => {})
     analyser.getFloatTimeDomainData(samples)
     const power = samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
     heard(Math.round(Math.min(1, Math.sqrt(power)) * 100) / 100)
   }, levelMs)
   return () => {
     clearInterval(timer)
-    void context.close().catch(() => undefined)
+    void context.close().catch(() => {})
   }
 }
 
@@ -74,7 +74,9 @@ export function createPreview({ environment = browserEnvironment(), process }: P
   }
 
   const capture = createCapture({
-    ...{ environment, process, muted: { audio: false, video: false } },
+    environment,
+    process,
+    muted: { audio: false, video: false },
     async changed(kind) {
       const device = capture.device(kind)
       const [before] = stream.getTracks().filter((track) => track.kind === kind)
@@ -109,7 +111,7 @@ export function createPreview({ environment = browserEnvironment(), process }: P
   })
 
   function quiet(promise: Promise<void>): Promise<void> {
-    promise.catch(() => undefined)
+    promise.catch(() => {})
     return promise
   }
 

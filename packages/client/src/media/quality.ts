@@ -1,3 +1,4 @@
+import { flowsOf } from './stats.ts'
 import type { CallMediaState, MediaStats } from './types.ts'
 
 /** Loss is reported in lumps, of sound every 5 s (RFC 3550 section 6.2): what one look says is smoothed over this time. */
@@ -15,11 +16,10 @@ export function createQuality() {
   let roundTrip = 0
 
   return (stats: MediaStats): CallMediaState['quality'] => {
-    const { inbound, outbound, intervalMs } = stats
+    const { intervalMs } = stats
     const weight = 1 - Math.exp(-intervalMs / smoothingMs)
-    const flows = [inbound.audio, inbound.video, outbound.audio, outbound.video]
     seenMs += intervalMs
-    lost += weight * (Math.max(...flows.map((flow) => flow.loss ?? 0)) - lost)
+    lost += weight * (Math.max(...flowsOf(stats).map((flow) => flow.loss ?? 0)) - lost)
     roundTrip += weight * ((stats.roundTripMs ?? roundTrip) - roundTrip)
     if (lost > loss.poor || roundTrip > roundTripMs.poor) quality = 'poor'
     else if (seenMs >= knownAfterMs && lost < loss.good && roundTrip < roundTripMs.good) quality = 'good'

@@ -1,12 +1,15 @@
 import type { Call, RingwireErrorShape } from '../types.ts'
 import type { MediaShown } from './media-state.ts'
 import { createQuality } from './quality.ts'
-import type { MediaStats } from './types.ts'
+import type { CallMediaState, MediaStats } from './types.ts'
 
 /** A shorter gap proves nothing: sound that is left out while nobody speaks comes every 400 ms (RFC 7587 section 3.1.3). */
 const silentAfterMs = 2000
 /** Codes of signals that were lost on the way. */
 export const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECTION_CLOSED', 'TIMEOUT'])
+
+/** Media arrives on the connection, or could at any time. */
+export const isConnected = (name: CallMediaState['name']) => name === 'flowing' || name === 'silent'
 
 /** What arrives, or no longer does, and how the way of it is. The service is told once that it does. */
 export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown, failed: (error: unknown) => void) {
@@ -30,7 +33,7 @@ export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown
       quietMs = 0
       quality = createQuality()
       const { name } = shown.get()
-      if (name !== 'flowing' && name !== 'silent') return
+      if (!isConnected(name)) return
       shown.change({ name: 'interrupted', receiving: { audio: false, video: false }, quality: 'unknown' })
     },
     /** While it is connected. */
@@ -42,7 +45,7 @@ export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown
       let { name } = shown.get()
       if (arrives) name = 'flowing'
       else if (quietMs >= silentAfterMs) name = 'silent'
-      if (name !== 'flowing' && name !== 'silent') return
+      if (!isConnected(name)) return
       shown.change({ name, receiving, quality: name === 'silent' ? 'unknown' : quality(stats) })
       if (arrives) report()
       shown.emit('stats', stats)

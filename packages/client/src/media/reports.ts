@@ -1,4 +1,5 @@
 import type { CallStats } from '../types.ts'
+import { flowsOf } from './stats.ts'
 import type { MediaStats } from './types.ts'
 
 /** The first one comes soon, for most calls are short; the service takes one every 30 s. In ms. */
@@ -43,7 +44,7 @@ const total = (values: readonly number[]) => values.reduce((sum, value) => sum +
 function summed(seen: readonly MediaStats[]): CallStats {
   const ms = total(seen.map(({ intervalMs }) => intervalMs))
   const last = seen.at(-1)
-  const flows = seen.flatMap(({ inbound, outbound }) => [inbound.audio, inbound.video, outbound.audio, outbound.video])
+  const flows = seen.flatMap(flowsOf)
   const bits = seen.map(
     ({ inbound, intervalMs }) => (inbound.audio.bitsPerSecond + inbound.video.bitsPerSecond) * intervalMs,
   )
@@ -52,14 +53,8 @@ function summed(seen: readonly MediaStats[]): CallStats {
   const isKnown = pair !== undefined && [pair.local, pair.remote].every((type) => candidateTypes.includes(type))
   const codec = last?.codec
   return {
-    ...meanOf(
-      'rtt_ms',
-      seen.flatMap(({ roundTripMs }) => roundTripMs ?? []),
-    ),
-    ...meanOf(
-      'jitter_ms',
-      seen.flatMap(({ jitterMs }) => jitterMs ?? []),
-    ),
+    ...meanOf(seen, 'roundTripMs', 'rtt_ms'),
+    ...meanOf(seen, 'jitterMs', 'jitter_ms'),
     ...lossOf(flows),
     ...(ms > 0 && { bitrate: Math.round(total(bits) / ms) }),
     ...(dropped.length > 0 && { frames_dropped: total(dropped) }),
@@ -77,6 +72,11 @@ function lossOf(flows: readonly MediaStats['inbound']['audio'][]): { loss?: numb
   return { loss: Math.round((lost / packets) * 10_000) / 10_000 }
 }
 
-function meanOf(name: 'rtt_ms' | 'jitter_ms', values: readonly number[]): Partial<CallStats> {
+function meanOf(
+  seen: readonly MediaStats[],
+  of: 'roundTripMs' | 'jitterMs',
+  name: 'rtt_ms' | 'jitter_ms',
+): Partial<CallStats> {
+  const values = seen.flatMap((stats) => stats[of] ?? [])
   return values.length === 0 ? {} : { [name]: Math.min(60_000, Math.round(total(values) / values.length)) }
 }

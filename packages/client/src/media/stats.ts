@@ -89,8 +89,17 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
   const path = pair && (types.includes('relay') ? 'relay' : 'direct')
   const roundTripMs = greatest(undefined, pair?.currentRoundTripTime, 1000)
   return {
-    ...{ at, inbound, outbound, roundTripMs, path, audioLevel, picture },
-    ...{ jitterMs, framesDropped, candidateTypes, codec },
+    at,
+    inbound,
+    outbound,
+    roundTripMs,
+    path,
+    audioLevel,
+    picture,
+    jitterMs,
+    framesDropped,
+    candidateTypes,
+    codec,
   }
 }
 
@@ -121,6 +130,11 @@ export function compareSamples(before: Sample, after: Sample): MediaStats {
   return { ...now, framesDropped: dropped, intervalMs: ms, inbound: both('inbound'), outbound: both('outbound') }
 }
 
+/** Sound and picture, of both directions. */
+export function flowsOf({ inbound, outbound }: Pick<MediaStats, 'inbound' | 'outbound'>): FlowStats[] {
+  return [inbound, outbound].flatMap(({ audio, video }) => [audio, video])
+}
+
 export interface Watch {
   /** With every look but the first since it is connected. */
   looked(stats: MediaStats): void
@@ -138,7 +152,7 @@ export function watchFlow(connection: RTCPeerConnection, { looked, intervalMs }:
   let timer: ReturnType<typeof setTimeout> | undefined
 
   async function look(mine: { before?: Sample }): Promise<void> {
-    const report = await connection.getStats().catch(() => undefined)
+    const report = await connection.getStats().catch(() => {})
     if (watching !== mine) return
     if (report) {
       const after = readSample(report)
