@@ -4,7 +4,7 @@
  */
 
 import { openReady } from '../../src/ports/sessions.fixture.ts'
-import { connect } from '../../src/stores/redis/connection.ts'
+import { connect } from '../../src/stores/redis/connect.ts'
 import { pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { startRedis } from '../support/redis.ts'
 import { createRedisSessions } from '../support/redis-sessions.ts'

@@ -2,8 +2,9 @@ import { Cluster } from 'ioredis'
 import type { Copies, Refusal, SessionWrite } from '../../cluster/copies.port.ts'
 import type { RowFields } from '../../cluster/directory.port.ts'
 import { tagOfSessionId } from '../../ports/session-id.ts'
-import type { Reply, Store } from './connection.ts'
+import type { Store } from './connection.ts'
 import { indexKey, logKey, rowKey } from './keys.ts'
+import type { Reply } from './scripts.ts'
 
 /** The copies of the sessions of a node. */
 export function createRedisCopies(store: Store, node: string): Copies {

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
 import type { Ephemerals, Holding, Look } from '../../cluster/ephemerals.port.ts'
-import type { Cancel } from '../../ports/clock.ts'
 import { connectionName, idOf } from '../../ports/node-name.ts'
 import { StoreError } from '../../ports/store-error.ts'
-import { connectTo, type Store, tellErrors } from './connection.ts'
+import { connectTo, tellErrors } from './connect.ts'
+import type { Store } from './connection.ts'
 import { signOf, signsKey, signsTag } from './keys.ts'
 
 export interface RedisEphemeralsOptions {
@@ -22,17 +22,58 @@ const againMs = 100
  * A subscription for each node, to a channel that nobody publishes to. On a cluster all nodes subscribe at the same master,
  * because each server only counts its own subscribers.
  */
-export function createRedisEphemerals({ url, store, onError }: RedisEphemeralsOptions): Ephemerals {
+export function createRedisEphemerals(options: RedisEphemeralsOptions): Ephemerals {
+  const { store } = options
+  const sign = createSign(options)
+  let own: string | undefined
+
+  return {
+    hold(node, holding) {
+      own = node
+      sign.hold(node, holding)
+    },
+    async look(nodes): Promise<Look> {
+      // An account that may not subscribe would be refused this, too.
+      if (!sign.isHeld()) throw new StoreError('unavailable', 'Redis does not hold the sign of this node')
+      const before = sign.connection()
+      const channels = nodes.map((node) => channelOf(store, node))
+      if (store.addressOf(signsTag) !== 'primary') {
+        store.exists([signsKey]).catch(() => {
+          // It was only asked so that the client hears of another master.
+        })
+      }
+      const answers = await store.ask(signsTag, (server) =>
+        server
+          .pipeline()
+          .pubsub('NUMSUB', ...channels)
+          .info('server')
+          .exec(),
+      )
+      const [counts, info] = (answers ?? []).map(([error, answer]) => {
+        if (error !== null) throw error
+        return answer
+      })
+      const origin = /run_id:(\w+)/.exec(String(info))?.[1]
+      if (origin === undefined) throw new StoreError('unavailable', 'Redis does not say which server it is')
+      const held = readCounts(nodes, counts as (string | number)[])
+      // The server that was asked is not the one that has the sign: it changed its role, or the slots moved.
+      if (own !== undefined && nodes.includes(own) && !held.has(own)) sign.moveOn(before)
+      return { origin, held }
+    },
+    close: sign.close,
+  }
+}
+
+/** The connection that has the sign of this node; it is made again and again. */
+function createSign({ url, store, onError }: RedisEphemeralsOptions) {
   const told = new Set<string>()
   /** The connection, and whether it has the sign. */
   let client: Redis | undefined
   let isHeld = false
   let mine: { readonly node: string; readonly holding: Holding } | undefined
-  let stopPings: Cancel = () => {}
+  let pings: Timer | undefined
   let again: Timer | undefined
   let isClosed = false
-
-  const channelOf = (node: string) => store.prefix + signOf(node)
 
   function connect(): void {
     if (isClosed || mine === undefined) return
@@ -46,7 +87,7 @@ export function createRedisEphemerals({ url, store, onError }: RedisEphemeralsOp
     client = made
     tellErrors(made, onError, told)
     made.on('ready', () => {
-      made.subscribe(channelOf(node)).then(
+      made.subscribe(channelOf(store, node)).then(
         () => held(made),
         // A connection that ended meanwhile is made again; an account that may not subscribe is told of.
         (error) => {
@@ -69,7 +110,7 @@ export function createRedisEphemerals({ url, store, onError }: RedisEphemeralsOp
     mine?.holding.onLost()
   }
 
-  /** The server that is asked is not the one that has the sign: it changed its role, or the slots moved. */
+  /** Holds the sign at another server, if that was not done since. */
   function moveOn(from: Redis | undefined): void {
     if (from === undefined || from !== client || isClosed) return
     lost(from)
@@ -78,53 +119,26 @@ export function createRedisEphemerals({ url, store, onError }: RedisEphemeralsOp
     connect()
   }
 
-  function startPings(): void {
-    const timer = setInterval(() => void (isHeld && client?.ping().catch(() => {})), pingMs)
-    timer.unref()
-    stopPings = () => clearInterval(timer)
-  }
-
   return {
-    hold(node, holding) {
+    hold(node: string, holding: Holding): void {
       mine = { node, holding }
       connect()
-      startPings()
+      pings = setInterval(() => void (isHeld && client?.ping().catch(() => {})), pingMs)
+      pings.unref()
     },
-    async look(nodes): Promise<Look> {
-      // An account that may not subscribe would be refused this, too.
-      if (!isHeld) throw new StoreError('unavailable', 'Redis does not hold the sign of this node')
-      const before = client
-      const channels = nodes.map(channelOf)
-      if (store.addressOf(signsTag) !== 'primary') {
-        store.exists([signsKey]).catch(() => {
-          // It was only asked so that the client hears of another master.
-        })
-      }
-      const answers = await store.ask(signsTag, (server) =>
-        server
-          .pipeline()
-          .pubsub('NUMSUB', ...channels)
-          .info('server')
-          .exec(),
-      )
-      const [counts, info] = (answers ?? []).map(([error, answer]) => {
-        if (error !== null) throw error
-        return answer
-      })
-      const origin = /run_id:(\w+)/.exec(String(info))?.[1]
-      if (origin === undefined) throw new StoreError('unavailable', 'Redis does not say which server it is')
-      const held = readCounts(nodes, counts as (string | number)[])
-      if (mine !== undefined && nodes.includes(mine.node) && !held.has(mine.node)) moveOn(before)
-      return { origin, held }
-    },
-    async close() {
+    isHeld: () => isHeld,
+    connection: () => client,
+    moveOn,
+    async close(): Promise<void> {
       isClosed = true
-      stopPings()
+      clearInterval(pings)
       clearTimeout(again)
       client?.disconnect()
     },
   }
 }
+
+const channelOf = (store: Pick<Store, 'prefix'>, node: string) => store.prefix + signOf(node)
 
 /** Of each channel its name and the number of its subscribers, in the order in which they were asked for. */
 function readCounts(nodes: readonly string[], counts: readonly (string | number)[]): Set<string> {

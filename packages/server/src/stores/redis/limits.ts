@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Budget, Counter, Counters } from '../../limits/counters.port.ts'
 import { StoreError } from '../../ports/store-error.ts'
-import type { Reply, Store } from './connection.ts'
+import type { Store } from './connection.ts'
+import type { Reply } from './scripts.ts'
 
 export interface RedisCountersOptions {
   readonly store: Pick<Store, 'run'>

@@ -1,7 +1,9 @@
 import type { Post, Reader } from '../../cluster/post.port.ts'
 import { connectionName, idOf } from '../../ports/node-name.ts'
-import { type Client, connect, type Store, tellErrors } from './connection.ts'
+import { connect, tellErrors } from './connect.ts'
+import type { Store } from './connection.ts'
 import { inboxOf } from './keys.ts'
+import type { Client } from './servers.ts'
 
 export interface RedisPostOptions {
   /** Reading has a connection of its own: it waits there for what comes. */
