@@ -10,6 +10,7 @@
  */
 import { RingwireError } from './error.ts'
 import { checkOptions, type RingwireOptions } from './options.ts'
+import { createSend, type Query, textOf } from './send.ts'
 import type {
   Call,
   CallFilter,
@@ -96,135 +97,123 @@ export interface Ringwire {
 
 /** Throws a `RingwireError` (INVALID_ARGUMENT) that names the option that is missing or wrong, and its environment variable. */
 export function createRingwire(options: RingwireOptions = {}): Ringwire {
-  const { base, keyId, secret, product, timeoutMs, ask } = checkOptions(options)
-  const headers = { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret, 'Content-Type': 'application/json' }
-
-  async function send<T>(
-    method: string,
-    path: string,
-    query: Query = {},
-    body?: object,
-    limitMs = timeoutMs,
-  ): Promise<T> {
-    const init: RequestInit = {
-      method,
-      headers,
-      redirect: 'error',
-      signal: AbortSignal.timeout(limitMs),
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    }
-    let response: Response
-    let text: string
-    try {
-      response = await ask(`${base}${path}${queryText(query)}`, init)
-      text = await response.text()
-    } catch (cause) {
-      throw new RingwireError('NETWORK', noAnswer(base, cause, limitMs), { cause })
-    }
-    const answer = method === 'DELETE' && response.status === 204 ? {} : read(text)
-    if (response.ok && answer !== undefined) return answer as T
-    throw errorOf(base, response, answer)
-  }
-
+  const checked = checkOptions(options)
+  const { product } = checked
+  const send = createSend(checked)
   const server = <T>(method: string, path: string, query: Query = {}, body?: object, limitMs?: number) =>
     send<T>(method, `/v1/server/${path}`, { ...query, product }, body, limitMs)
 
-  async function page<T>(path: string, filter: Query): Promise<Page<T>> {
-    const { data, next_cursor } = await server<Page<T>>('GET', path, filter)
-    return { data, next_cursor }
+  return {
+    token: (request) =>
+      send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
+    calls: callsOf(server),
+    participants: participantsOf(server),
+    webhooks: webhooksOf(server),
   }
+}
 
-  async function* all<T>(path: string, filter: Query): AsyncGenerator<T> {
-    for (let cursor: string | undefined, isLast = false; !isLast; ) {
-      const { data, next_cursor }: Page<T> = await page(path, { ...filter, ...(cursor !== undefined && { cursor }) })
-      yield* data
-      cursor = next_cursor ?? undefined
-      isLast = cursor === undefined
-    }
+type Server = <T>(method: string, path: string, query?: Query, body?: object, limitMs?: number) => Promise<T>
+
+function callsOf(server: Server): Ringwire['calls'] {
+  const pathOf = (callUuid: string) => `calls/${encodeURIComponent(callUuid)}`
+  return {
+    async list({ refused: withRefused = false, ...filter } = {}) {
+      const query = { ...filter, ...(withRefused && { refused: 1 }) }
+      const { data, refused, next_cursor } = await server<CallPage>('GET', 'calls', query)
+      return { data, ...(refused !== undefined && { refused }), next_cursor }
+    },
+    all: (filter = {}) => all(server, 'calls', { ...filter }),
+    get: (callUuid) => found(server<{ call: Call }>('GET', pathOf(callUuid)).then(({ call }) => call)),
+    timeline: (callUuid) =>
+      found(
+        server<Timeline>('GET', `${pathOf(callUuid)}/timeline`).then(({ call, entries, summary }) => ({
+          ...{ call, entries, summary },
+        })),
+      ),
+    async end(callUuid, more = {}) {
+      return (await server<{ call: Call }>('POST', `${pathOf(callUuid)}/end`, {}, more)).call
+    },
   }
+}
 
-  const callPath = (callUuid: string) => `calls/${encodeURIComponent(callUuid)}`
+function participantsOf(server: Server): Ringwire['participants'] {
   /** A participant in the path, or in the query if a path cannot carry its name. */
-  function ofParticipant<T>(method: string, who: Participant, below = '', body?: object, limitMs?: number): Promise<T> {
+  function of<T>(method: string, who: Participant, below = '', body?: object, limitMs?: number): Promise<T> {
     const { role, user_id } = who
     const query = isDotSegment(role) || isDotSegment(user_id) ? { role, user_id } : undefined
     const name = query === undefined ? `/${encodeURIComponent(role)}/${encodeURIComponent(user_id)}` : ''
     return server<T>(method, `participants${name}${below}`, query, body, limitMs)
   }
-  const webhookPath = (id: string) => `webhooks/${encodeURIComponent(id)}`
 
   return {
-    token: (request) =>
-      send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
-    calls: {
-      async list({ refused: withRefused = false, ...filter } = {}) {
-        const query = { ...filter, ...(withRefused && { refused: 1 }) }
-        const { data, refused, next_cursor } = await server<CallPage>('GET', 'calls', query)
-        return { data, ...(refused !== undefined && { refused }), next_cursor }
-      },
-      all: (filter = {}) => all('calls', { ...filter }),
-      get: (callUuid) => found(server<{ call: Call }>('GET', callPath(callUuid)).then(({ call }) => call)),
-      timeline: (callUuid) =>
-        found(
-          server<Timeline>('GET', `${callPath(callUuid)}/timeline`).then(({ call, entries, summary }) => ({
-            ...{ call, entries, summary },
-          })),
-        ),
-      async end(callUuid, more = {}) {
-        return (await server<{ call: Call }>('POST', `${callPath(callUuid)}/end`, {}, more)).call
-      },
+    async get(participant) {
+      const state = await of<ParticipantState>('GET', participant)
+      const { online, sessions, devices, live_calls } = state
+      return { online, sessions, devices, live_calls }
     },
-    participants: {
-      async get(participant) {
-        const state = await ofParticipant<ParticipantState>('GET', participant)
-        const { online, sessions, devices, live_calls } = state
-        return { online, sessions, devices, live_calls }
-      },
-      async disconnect(participant, { until } = {}) {
-        const body = until === undefined ? {} : { until: textOf(until) }
-        return new Date(
-          (await ofParticipant<{ tokens_from: string }>('POST', participant, '/disconnect', body)).tokens_from,
-        )
-      },
-      async erase(participant, { timeoutMs: limitMs = longMs } = {}) {
-        const deadline = Date.now() + limitMs
-        for (;;) {
-          try {
-            const leftMs = Math.max(1, deadline - Date.now())
-            const answer = await ofParticipant<Answer<ParticipantErased>>('DELETE', participant, '', undefined, leftMs)
-            return withoutSuccess(answer)
-          } catch (error) {
-            // Of very much it says that it goes on, and when to ask again.
-            const askedMs = error instanceof RingwireError && error.status === 503 ? error.retryAfterMs : undefined
-            const againMs = Math.max(minPauseMs, askedMs ?? Number.POSITIVE_INFINITY)
-            if (Date.now() + againMs >= deadline) throw error
-            await new Promise((resolve) => setTimeout(resolve, againMs))
-          }
+    async disconnect(participant, { until } = {}) {
+      const body = until === undefined ? {} : { until: textOf(until) }
+      return new Date((await of<{ tokens_from: string }>('POST', participant, '/disconnect', body)).tokens_from)
+    },
+    async erase(participant, { timeoutMs: limitMs = longMs } = {}) {
+      const deadline = Date.now() + limitMs
+      for (;;) {
+        try {
+          const leftMs = Math.max(1, deadline - Date.now())
+          const answer = await of<Answer<ParticipantErased>>('DELETE', participant, '', undefined, leftMs)
+          return withoutSuccess(answer)
+        } catch (error) {
+          // Of very much it says that it goes on, and when to ask again.
+          const askedMs = error instanceof RingwireError && error.status === 503 ? error.retryAfterMs : undefined
+          const againMs = Math.max(minPauseMs, askedMs ?? Number.POSITIVE_INFINITY)
+          if (Date.now() + againMs >= deadline) throw error
+          await new Promise((resolve) => setTimeout(resolve, againMs))
         }
-      },
-      async export(participant, { timeoutMs: limitMs = longMs } = {}) {
-        const answer = await ofParticipant<Answer<ParticipantExport>>('GET', participant, '/export', undefined, limitMs)
-        return withoutSuccess(answer)
-      },
+      }
     },
-    webhooks: {
-      list: async () => (await page<Webhook>('webhooks', {})).data,
-      get: (id) => found(server('GET', webhookPath(id))),
-      create: (request) => server('POST', 'webhooks', {}, request),
-      change: (id, changes) => server('PATCH', webhookPath(id), {}, changes),
-      async delete(id) {
-        await server('DELETE', webhookPath(id))
-      },
-      rotate: (id) => server('POST', `${webhookPath(id)}/rotate`),
-      async test(id) {
-        return (await server<{ delivery_id: string }>('POST', `${webhookPath(id)}/test`)).delivery_id
-      },
-      deliveries: (id, filter = {}) => page(`${webhookPath(id)}/deliveries`, { ...filter }),
-      allDeliveries: (id, filter = {}) => all(`${webhookPath(id)}/deliveries`, { ...filter }),
-      async retry(id, deliveryId) {
-        await server('POST', `${webhookPath(id)}/deliveries/${encodeURIComponent(deliveryId)}/retry`)
-      },
+    async export(participant, { timeoutMs: limitMs = longMs } = {}) {
+      const answer = await of<Answer<ParticipantExport>>('GET', participant, '/export', undefined, limitMs)
+      return withoutSuccess(answer)
     },
+  }
+}
+
+function webhooksOf(server: Server): Ringwire['webhooks'] {
+  const pathOf = (id: string) => `webhooks/${encodeURIComponent(id)}`
+  return {
+    list: async () => (await page<Webhook>(server, 'webhooks', {})).data,
+    get: (id) => found(server('GET', pathOf(id))),
+    create: (request) => server('POST', 'webhooks', {}, request),
+    change: (id, changes) => server('PATCH', pathOf(id), {}, changes),
+    async delete(id) {
+      await server('DELETE', pathOf(id))
+    },
+    rotate: (id) => server('POST', `${pathOf(id)}/rotate`),
+    async test(id) {
+      return (await server<{ delivery_id: string }>('POST', `${pathOf(id)}/test`)).delivery_id
+    },
+    deliveries: (id, filter = {}) => page(server, `${pathOf(id)}/deliveries`, { ...filter }),
+    allDeliveries: (id, filter = {}) => all(server, `${pathOf(id)}/deliveries`, { ...filter }),
+    async retry(id, deliveryId) {
+      await server('POST', `${pathOf(id)}/deliveries/${encodeURIComponent(deliveryId)}/retry`)
+    },
+  }
+}
+
+async function page<T>(server: Server, path: string, filter: Query): Promise<Page<T>> {
+  const { data, next_cursor } = await server<Page<T>>('GET', path, filter)
+  return { data, next_cursor }
+}
+
+async function* all<T>(server: Server, path: string, filter: Query): AsyncGenerator<T> {
+  for (let cursor: string | undefined, isLast = false; !isLast; ) {
+    const { data, next_cursor }: Page<T> = await page(server, path, {
+      ...filter,
+      ...(cursor !== undefined && { cursor }),
+    })
+    yield* data
+    cursor = next_cursor ?? undefined
+    isLast = cursor === undefined
   }
 }
 
@@ -254,49 +243,4 @@ async function found<T>(answer: Promise<T>): Promise<T | undefined> {
     if (error instanceof RingwireError && error.code === 'NOT_FOUND') return undefined
     throw error
   }
-}
-
-type Query = Readonly<Record<string, string | number | Date | undefined>>
-
-const textOf = (value: string | number | Date) => (value instanceof Date ? value.toISOString() : String(value))
-
-function queryText(query: Query): string {
-  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, textOf(value)]],
-  )
-  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
-}
-
-function read(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function noAnswer(base: string, cause: unknown, limitMs: number): string {
-  const { origin } = new URL(base)
-  if (cause instanceof Error && cause.name === 'TimeoutError') return `${origin} did not answer within ${limitMs} ms.`
-  // Node has the reason in the cause of its error, and Bun in the error itself.
-  const codes = [cause, (cause as { cause?: unknown } | undefined)?.cause].map(
-    (one) => (one as { code?: unknown })?.code,
-  )
-  const code = codes.find((one) => typeof one === 'string')
-  return `No service answers at ${origin}${code === undefined ? '' : ` (${code})`}. Start it, or give another url (RINGWIRE_URL).`
-}
-
-function errorOf(base: string, response: Response, answer: object | undefined): RingwireError {
-  const { status } = response
-  const { code, message } = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error ?? {}
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
-  if (typeof code !== 'string' || typeof message !== 'string')
-    return new RingwireError(
-      'UNEXPECTED_ANSWER',
-      `${new URL(base).origin} answered ${status}, but not as Ringwire does. Look whether url (RINGWIRE_URL) names the service.`,
-      { status },
-    )
-  return new RingwireError(code, message, { status, retryAfterMs })
 }
