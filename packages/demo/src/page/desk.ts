@@ -1,7 +1,7 @@
 // One signed-in tab: its connection to the service and what its own backend tells. Components show it.
 
 import { createCallClient } from '@ringwire/client'
-import { createPresence, type PeerPresence } from '@ringwire/client/presence'
+import { createPresence, type PeerPresence, type Presence } from '@ringwire/client/presence'
 import { errorText } from '@ringwire/ui'
 import type { Person } from '../backend/people.ts'
 import { type CallRecord, fetchHistory, fetchPeople, fetchToken, type Identity } from './backend.ts'
@@ -17,16 +17,15 @@ const peopleMs = 1_000
 
 export function createDesk(identity: Identity) {
   const log = createLog()
-  /** Undefined until it is known who there is. */
-  const people = createStore<readonly Listed[] | undefined>(undefined)
   const history = createStore<readonly CallRecord[]>([])
   const note = createStore('')
-  let known: readonly Person[] = []
   let token: string | undefined
   let lastStatus = ''
 
   // A client of the service as any other: it shares the client's connection.
   const presence = createPresence({ WebSocket: createLoggedSocket({ ...log, received }) })
+
+  const people = createPeople(identity, presence)
 
   // With `storage` a page that is loaded again goes on with its call.
   const client = createCallClient({
@@ -51,43 +50,12 @@ export function createDesk(identity: Identity) {
   async function readHistory(): Promise<void> {
     if (token === undefined) return
     try {
-      history.set(await fetchHistory(token, nameOf))
+      history.set(await fetchHistory(token, people.nameOf))
     } catch (error) {
       log.note(`No history: ${error instanceof Error ? error.message : 'unknown error'}`)
     }
   }
 
-  /** The application knows its people, also those who have not answered yet. */
-  function nameOf({ user_id, role }: { user_id: string; role: string }): string {
-    const known = people.get()?.find((person) => person.user_id === user_id && person.role === role)
-    return known?.display_name ?? user_id
-  }
-
-  async function readPeople(): Promise<void> {
-    try {
-      const found = await fetchPeople(identity)
-      if (found.length === 0) people.set([])
-      if (JSON.stringify(found) === JSON.stringify(known)) return
-      known = found
-      presence.watch(known.map(({ role, user_id: userId }) => ({ role, userId })))
-    } catch {
-      // The next time it is there again; the connection's own state is shown beside the name.
-    }
-  }
-
-  async function keepReadingPeople(): Promise<void> {
-    await readPeople()
-    setTimeout(() => void keepReadingPeople(), peopleMs)
-  }
-
-  presence.on('change', (peers) => {
-    people.set(
-      known.map((person) => {
-        const peer = peers.find(({ userId, role }) => userId === person.user_id && role === person.role)
-        return { ...person, online: peer?.online, inCall: peer?.inCall }
-      }),
-    )
-  })
   presence.on('error', (error) => note.set(errorText(error)))
   client.on('state', (state) => {
     if (state.name === 'online') {
@@ -103,10 +71,10 @@ export function createDesk(identity: Identity) {
   client.on('calls', () => note.set(''))
 
   return {
-    ...{ identity, client, log, people, history, note },
+    ...{ identity, client, log, people: people.listed, history, note },
     start(): void {
       client.connect()
-      void keepReadingPeople()
+      void people.keepReading()
       setInterval(() => void readHistory(), 60_000)
     },
     stop: () => client.close(),
@@ -114,3 +82,45 @@ export function createDesk(identity: Identity) {
 }
 
 export type Desk = ReturnType<typeof createDesk>
+
+/** The people of the application, also those who have not answered yet; `presence` says who of them is there. */
+function createPeople(identity: Identity, presence: Presence) {
+  /** Undefined until it is known who there is. */
+  const listed = createStore<readonly Listed[] | undefined>(undefined)
+  let known: readonly Person[] = []
+
+  presence.on('change', (peers) => {
+    listed.set(
+      known.map((person) => {
+        const peer = peers.find(({ userId, role }) => userId === person.user_id && role === person.role)
+        return { ...person, online: peer?.online, inCall: peer?.inCall }
+      }),
+    )
+  })
+
+  async function read(): Promise<void> {
+    try {
+      const found = await fetchPeople(identity)
+      if (found.length === 0) listed.set([])
+      if (JSON.stringify(found) === JSON.stringify(known)) return
+      known = found
+      presence.watch(known.map(({ role, user_id: userId }) => ({ role, userId })))
+    } catch {
+      // The next time it is there again; the connection's own state is shown beside the name.
+    }
+  }
+
+  async function keepReading(): Promise<void> {
+    await read()
+    setTimeout(() => void keepReading(), peopleMs)
+  }
+
+  return {
+    listed,
+    keepReading,
+    nameOf({ user_id, role }: { user_id: string; role: string }): string {
+      const known = listed.get()?.find((person) => person.user_id === user_id && person.role === role)
+      return known?.display_name ?? user_id
+    },
+  }
+}
