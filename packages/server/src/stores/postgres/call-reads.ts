@@ -92,16 +92,60 @@ export const historySql = `
 /** Before the first page: later than every call. */
 const start = { startedAt: '9223372036854775807', callUuid: '' }
 
+type Read = (text: string, values: readonly SqlParameter[], deadline?: number) => Promise<Row[]>
+
 export function createCallReads(connections: Connections): CallReads {
+  const read: Read = (text, values, deadline) =>
+    connections.run(text, values, { repeatable: true, ...(deadline !== undefined && { deadline }) })
+
+  return {
+    async load(ref, deadline) {
+      const [row] = await read(loadSql, [ref.callUuid, ref.product], deadline)
+      return row === undefined ? undefined : callOf(row)
+    },
+    async situation(caller, callee, callUuid, deadline) {
+      const { product } = caller
+      const values = [product, callUuid, caller.userId, caller.role, callee.userId, callee.role]
+      const calls = distinct(await read(situationSql, values, deadline))
+      const isOfThem = (call: Call) => sideOf(call, caller) !== undefined || sideOf(call, callee) !== undefined
+      return {
+        sameUuid: calls.find((call) => call.callUuid === callUuid),
+        live: calls.filter(isLive).filter(isOfThem),
+      }
+    },
+    async liveOf({ product, userId, role }) {
+      return distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
+    },
+    async inCall(participants) {
+      const wanted = participants.map(({ product, role, userId }, n) => ({ n, product, role, user_id: userId }))
+      const rows: { n: number }[] = await read(inCallSql, [JSON.stringify(wanted)])
+      const found = new Set(rows.map(({ n }) => n))
+      return participants.map((_, n) => found.has(n))
+    },
+    livePages: createLivePages(read),
+    async dueRings(from, to, limit) {
+      return (await read(dueRingsSql, [from, to, limit])).map(callOf).filter(isLive)
+    },
+    overPages: (since) => overPages(read, since),
+    async stepsAfter(ref, version) {
+      const rows = await read(stepsAfterSql, [ref.callUuid, ref.product, version])
+      return rows.map((row) => ({ call: { ...callOf(row), version: row.event_version }, event: eventOf(row) }))
+    },
+    async history({ participant, limit, after }) {
+      const { product, role, userId } = participant
+      const { startedAt, callUuid } = after ?? start
+      const rows = await read(historySql, [userId, role, product, String(startedAt), callUuid, limit + 1])
+      return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
+    },
+  }
+}
+
+/** Of ten thousand live calls few have changed since they were read last: only those are read whole. */
+function createLivePages(read: Read): CallReads['livePages'] {
   /** Live calls as they were read last, by the key of their row. */
   let lastLive = new Map<number, LiveCall>()
 
-  function read(text: string, values: readonly SqlParameter[], deadline?: number): Promise<Row[]> {
-    return connections.run(text, values, { repeatable: true, ...(deadline !== undefined && { deadline }) })
-  }
-
-  /** Of ten thousand live calls few have changed since they were read last: only those are read whole. */
-  async function* livePages(): AsyncGenerator<readonly LiveCall[]> {
+  return async function* livePages(): AsyncGenerator<readonly LiveCall[]> {
     const now = new Map<number, LiveCall>()
     for (let after = 0, isLast = false; !isLast; ) {
       const [row] = await read(liveVersionsSql, [String(after), pageSize])
@@ -128,60 +172,19 @@ export function createCallReads(connections: Connections): CallReads {
     }
     lastLive = now
   }
+}
 
-  async function* overPages(since: number): AsyncGenerator<readonly Ended[]> {
-    let after = { endedAt: since, id: 0 }
-    for (let isLast = false; !isLast; ) {
-      const rows: (CallRow & EventRow & { id: number })[] = await read(overPageSql, [after.endedAt, after.id, pageSize])
-      const page = rows.flatMap((row) => {
-        const call = callOf(row)
-        after = { endedAt: row.ended_at ?? after.endedAt, id: row.id }
-        return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
-      })
-      isLast = rows.length < pageSize
-      yield page
-    }
-  }
-
-  return {
-    async load(ref, deadline) {
-      const [row] = await read(loadSql, [ref.callUuid, ref.product], deadline)
-      return row === undefined ? undefined : callOf(row)
-    },
-    async situation(caller, callee, callUuid, deadline) {
-      const { product } = caller
-      const values = [product, callUuid, caller.userId, caller.role, callee.userId, callee.role]
-      const calls = distinct(await read(situationSql, values, deadline))
-      const isOfThem = (call: Call) => sideOf(call, caller) !== undefined || sideOf(call, callee) !== undefined
-      return {
-        sameUuid: calls.find((call) => call.callUuid === callUuid),
-        live: calls.filter(isLive).filter(isOfThem),
-      }
-    },
-    async liveOf({ product, userId, role }) {
-      return distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
-    },
-    async inCall(participants) {
-      const wanted = participants.map(({ product, role, userId }, n) => ({ n, product, role, user_id: userId }))
-      const rows: { n: number }[] = await read(inCallSql, [JSON.stringify(wanted)])
-      const found = new Set(rows.map(({ n }) => n))
-      return participants.map((_, n) => found.has(n))
-    },
-    livePages,
-    async dueRings(from, to, limit) {
-      return (await read(dueRingsSql, [from, to, limit])).map(callOf).filter(isLive)
-    },
-    overPages,
-    async stepsAfter(ref, version) {
-      const rows = await read(stepsAfterSql, [ref.callUuid, ref.product, version])
-      return rows.map((row) => ({ call: { ...callOf(row), version: row.event_version }, event: eventOf(row) }))
-    },
-    async history({ participant, limit, after }) {
-      const { product, role, userId } = participant
-      const { startedAt, callUuid } = after ?? start
-      const rows = await read(historySql, [userId, role, product, String(startedAt), callUuid, limit + 1])
-      return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
-    },
+async function* overPages(read: Read, since: number): AsyncGenerator<readonly Ended[]> {
+  let after = { endedAt: since, id: 0 }
+  for (let isLast = false; !isLast; ) {
+    const rows: (CallRow & EventRow & { id: number })[] = await read(overPageSql, [after.endedAt, after.id, pageSize])
+    const page = rows.flatMap((row) => {
+      const call = callOf(row)
+      after = { endedAt: row.ended_at ?? after.endedAt, id: row.id }
+      return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
+    })
+    isLast = rows.length < pageSize
+    yield page
   }
 }
 
