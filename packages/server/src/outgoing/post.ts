@@ -72,28 +72,7 @@ export function createPost(options: PostOptions): Post {
   const { guard, trusted = [], resolve = resolveHost, deadlineMs: limitMs = deadlineMs, ca, kept } = options
   const { shownBytes = usualShownBytes } = options
   const agents = createAgents(kept)
-
-  /** All addresses of the name, where each may be connected to. */
-  async function addressesOf(url: URL): Promise<readonly string[]> {
-    const found = await resolve(hostOf(url))
-    if (found.length === 0) throw new Refusal('the name has no address')
-    const isAllowed = url.protocol === 'https:' ? guard.allows : guard.allowsPlain
-    if (!trusted.includes(url.origin) && !found.every(isAllowed)) throw new Refusal('the address is not allowed')
-    return found
-  }
-
-  /** An agent only asks this for a new connection. */
-  function lookupFor(url: URL, refused: (error: unknown) => void): LookupFunction {
-    return (host, wanted, callback) => {
-      addressesOf(url).then(
-        (addresses) => lookupOf(addresses)(host, wanted, callback),
-        (error) => {
-          refused(error)
-          callback(error, '')
-        },
-      )
-    }
-  }
+  const { addressesOf, lookupFor } = createCheckedNames(guard, trusted, resolve)
 
   return async ({ url: text, headers, body, signal }) => {
     const ending = createEnding(limitMs, signal)
@@ -145,6 +124,37 @@ export function createPost(options: PostOptions): Post {
       ending.over()
     }
   }
+}
+
+/** Addresses of names, each of which may be connected to. */
+function createCheckedNames(
+  guard: AddressGuard,
+  trusted: readonly string[],
+  resolve: (host: string) => Promise<readonly string[]>,
+) {
+  /** All addresses of the name, where each may be connected to. */
+  async function addressesOf(url: URL): Promise<readonly string[]> {
+    const found = await resolve(hostOf(url))
+    if (found.length === 0) throw new Refusal('the name has no address')
+    const isAllowed = url.protocol === 'https:' ? guard.allows : guard.allowsPlain
+    if (!trusted.includes(url.origin) && !found.every(isAllowed)) throw new Refusal('the address is not allowed')
+    return found
+  }
+
+  /** An agent only asks this for a new connection. */
+  function lookupFor(url: URL, refused: (error: unknown) => void): LookupFunction {
+    return (host, wanted, callback) => {
+      addressesOf(url).then(
+        (addresses) => lookupOf(addresses)(host, wanted, callback),
+        (error) => {
+          refused(error)
+          callback(error, '')
+        },
+      )
+    }
+  }
+
+  return { addressesOf, lookupFor }
 }
 
 /** What ends a request before its answer does: its deadline, its caller, or a limit. */
