@@ -135,25 +135,30 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)
       else bounded.write('warn', { ...fields, error }, isFull(error) ? 'a store is full' : message)
     },
-    watched(store, check) {
-      let lostAt: number | undefined
-      return async () => {
-        try {
-          await within(check(), answerMs)
-        } catch (error) {
-          if (lostAt === undefined) logger.warn({ store, error }, 'store lost')
-          lostAt ??= now()
-          throw error
-        }
-        if (lostAt !== undefined) logger.warn({ store, durationMs: Math.round(now() - lostAt) }, 'store back')
-        lostAt = undefined
-      }
-    },
+    watched: createWatched(logger, now),
   }
 }
 
 /** A store that has not said how it is for so long is lost, in ms. */
 const answerMs = 1_000
+
+/** Tells when a store is lost, and when it is back. */
+function createWatched(logger: Logger, now: () => number): Journal['watched'] {
+  return (store, check) => {
+    let lostAt: number | undefined
+    return async () => {
+      try {
+        await within(check(), answerMs)
+      } catch (error) {
+        if (lostAt === undefined) logger.warn({ store, error }, 'store lost')
+        lostAt ??= now()
+        throw error
+      }
+      if (lostAt !== undefined) logger.warn({ store, durationMs: Math.round(now() - lostAt) }, 'store back')
+      lostAt = undefined
+    }
+  }
+}
 
 /** What is said later is about a moment that is over. */
 async function within(answer: Promise<void>, ms: number): Promise<void> {
