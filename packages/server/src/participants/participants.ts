@@ -12,15 +12,15 @@ import type { Revoked } from '../auth/revoked.ts'
 import type { CallRef, Participant } from '../call/call.ts'
 import type { SeenCalls } from '../history/seen-calls.ts'
 import type { CallStore } from '../ports/call-store.ts'
-import type { Devices } from '../ports/devices.ts'
+import type { Device, Devices } from '../ports/devices.ts'
 import type { OnlineStore } from '../ports/online.ts'
 import { longestRevocationMs } from '../ports/product-store.ts'
-import type { Sessions } from '../ports/sessions.ts'
+import type { SeenSession, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
 import { readInstant } from '../time/instant.ts'
-import { type Count, createErasing } from './erasing.ts'
+import { type Count, createErasing, type Erased } from './erasing.ts'
 import type { Erasures } from './erasures.port.ts'
 
 export interface ParticipantsOptions {
@@ -123,18 +123,8 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       ])
       return {
         online: seen.length > 0,
-        sessions: seen.map(({ sessionId, deviceId, extended, openedAt, appVersion }) => ({
-          session_id: sessionId,
-          device_id: deviceId ?? null,
-          connected_at: new Date(openedAt).toISOString(),
-          extended,
-          app_version: appVersion,
-        })),
-        devices: known.map(({ deviceId, address, registeredAt }) => ({
-          device_id: deviceId,
-          platform: address.platform,
-          registered_at: new Date(registeredAt).toISOString(),
-        })),
+        sessions: seen.map(viewOfSession),
+        devices: known.map(viewOfDevice),
         live_calls,
       }
     },
@@ -147,15 +137,32 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     },
     async erase(participant) {
       const erased = await erasing.erase(participant)
-      if (erased === undefined) return undefined
-      return {
-        tokens_from: new Date(erased.tokensFrom).toISOString(),
-        devices: erased.devices,
-        timeline_entries: erased.timelineEntries,
-        calls: erased.calls,
-        webhook_deliveries: erased.webhookDeliveries,
-      }
+      return erased === undefined ? undefined : viewOfErased(erased)
     },
     erasureHeard: erasing.heard,
+  }
+}
+
+function viewOfSession({ sessionId, deviceId, extended, openedAt, appVersion }: SeenSession) {
+  return {
+    session_id: sessionId,
+    device_id: deviceId ?? null,
+    connected_at: new Date(openedAt).toISOString(),
+    extended,
+    app_version: appVersion,
+  }
+}
+
+function viewOfDevice({ deviceId, address: { platform }, registeredAt }: Device) {
+  return { device_id: deviceId, platform, registered_at: new Date(registeredAt).toISOString() }
+}
+
+function viewOfErased({ tokensFrom, devices, timelineEntries, calls, webhookDeliveries }: Erased) {
+  return {
+    tokens_from: new Date(tokensFrom).toISOString(),
+    devices,
+    timeline_entries: timelineEntries,
+    calls,
+    webhook_deliveries: webhookDeliveries,
   }
 }
