@@ -4,14 +4,12 @@
  */
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { type Command, InvalidArgumentError } from 'commander'
-import { CommandFailure, exitCodes, type LineConsole, type Surroundings, visible } from '../command.ts'
+import { CommandFailure, exitCodes, type LineConsole, type Surroundings } from '../command.ts'
 import { requireWsUrl } from '../service-url.ts'
 import { requireSigner } from '../signing.ts'
 import { addParticipantOptions, issueToken, type ParticipantOptions } from '../token.ts'
-import { createPhoneCalls, type PhoneCalls } from './calls.ts'
-import { type Envelope, readEnvelope } from './envelope.ts'
-import { type Closed, closingText, type Line, openLine } from './line.ts'
-import { createNews } from './news.ts'
+import { type Conversation, createConversation, fenceText, type PhoneParts } from './conversation.ts'
+import { type Closed, closingText } from './line.ts'
 import { readTyped, type Typed, typedHelp, typedWords } from './typed.ts'
 
 const help = `
@@ -96,96 +94,26 @@ function readUrl(text: string): string {
   return url.href
 }
 
-interface PhoneParts {
-  readonly surroundings: Surroundings
-  readonly console: LineConsole
-  readonly url: string
-  /** A token for the next connection. */
-  readonly getToken: () => string
-}
-
 /** Milliseconds after which a `wait` says what it waits for. */
 const longWaitMs = 10_000
 /** Milliseconds that a script waits for its last answers at most. */
 const lastAnswersMs = 5_000
-/** The service has no such event. It says so, after it has answered all requests before it [ORD1]. */
-const fence = 'phone.end_of_script'
 
-/** Runs one phone until it is left, and gives the exit code. */
-function createPhone({ surroundings, console, url, getToken }: PhoneParts): () => Promise<number> {
-  const { terminal } = surroundings
-  const calls = createPhoneCalls()
-  /** Events that came, and how many of them a `wait` has looked at. */
-  const came: string[] = []
+/** What a script waits for. */
+function createWaits(talk: Conversation, url: string) {
+  /** How many of the events that came a `wait` has looked at. */
   let waited = 0
-  const news = createNews()
-  let isRefused = false
-  let isAllAnswered = false
-  let requests = 0
-  let peerRoles: readonly string[] = []
-  let line: Line | undefined
-
-  const show = (sign: '>' | '<', text: string, isError = false) => {
-    const tone = isError ? 'bad' : sign === '>' ? 'strong' : 'good'
-    console.print(`${terminal === undefined ? sign : terminal.paint(tone, sign)} ${visible(text)}`)
-  }
-  const say = (text: string) => console.note(visible(text))
-
-  function onText(text: string): void {
-    const envelope = readEnvelope(text)
-    if (envelope?.request_id === fence) {
-      isAllAnswered = true
-      news.wake()
-      return
-    }
-    show('<', text, envelope?.event === 'call.error')
-    if (envelope === undefined) return
-    if (envelope.event === 'call.error') isRefused = true
-    calls.hears(envelope)
-    came.push(envelope.event)
-    const hint = hintOf(envelope, calls, peerRoles)
-    if (hint !== undefined) say(hint)
-    news.wake()
-  }
-
-  /** How the connection ended, where the service does not let this phone in. */
-  async function connect(): Promise<Closed | undefined> {
-    const token = getToken()
-    peerRoles = peerRolesOf(token)
-    say(`Connecting to ${url}`)
-    const from = came.length
-    const opened = openLine(url, token, onText)
-    line = opened
-    void opened.closed.then(news.wake)
-    await news.until(() => opened.state === 'closed' || came.includes('auth.ok', from))
-    if (opened.state !== 'closed') return undefined
-    line = undefined
-    const closed = await opened.closed
-    say(closingText(closed, url))
-    return closed
-  }
-
-  function send({ event, data }: Envelope): void {
-    if (line?.state !== 'open') {
-      say('Not connected: connect.')
-      return
-    }
-    const envelope = { event, request_id: String(++requests), data }
-    // A token is shown nowhere.
-    const shown =
-      data !== undefined && 'token' in data ? { ...envelope, data: { ...data, token: '(not shown)' } } : envelope
-    show('>', JSON.stringify(shown))
-    calls.says(envelope)
-    line.send(JSON.stringify(envelope))
-  }
 
   /** False where the connection ended before. */
   async function waitFor(event: string): Promise<boolean> {
-    const index = () => came.indexOf(event, waited)
-    await news.until(
-      () => index() >= 0 || line?.state !== 'open',
+    const index = () => talk.seen.events.indexOf(event, waited)
+    await talk.news.until(
+      () => index() >= 0 || talk.line()?.state !== 'open',
       longWaitMs,
-      () => say(`Still waiting for ${event}. wait has no limit: it lasts until ${event} comes or the connection ends.`),
+      () =>
+        talk.say(
+          `Still waiting for ${event}. wait has no limit: it lasts until ${event} comes or the connection ends.`,
+        ),
     )
     if (index() < 0) return false
     waited = index() + 1
@@ -194,26 +122,36 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
 
   /** Waits for the answers that a script has not seen yet, and gives its exit code: `code`, unless all was well so far. */
   async function lastAnswers(code: number): Promise<number> {
-    const last = line
-    if (last?.state !== 'open') return isRefused ? code || exitCodes.failed : code
+    const last = talk.line()
+    if (last?.state !== 'open') return talk.seen.isRefused ? code || exitCodes.failed : code
     let isLate = false
-    last.send(JSON.stringify({ event: fence, request_id: fence }))
-    await news.until(
-      () => isAllAnswered || isLate || last.state !== 'open',
+    last.send(fenceText)
+    await talk.news.until(
+      () => talk.seen.isAllAnswered || isLate || last.state !== 'open',
       lastAnswersMs,
       () => {
         isLate = true
       },
     )
-    if (isAllAnswered) return isRefused ? code || exitCodes.failed : code
+    if (talk.seen.isAllAnswered) return talk.seen.isRefused ? code || exitCodes.failed : code
     if (isLate) {
-      say(`The service did not answer everything within ${lastAnswersMs / 1000} s.`)
+      talk.say(`The service did not answer everything within ${lastAnswersMs / 1000} s.`)
       // Nor would it answer the close for half a minute.
       last.close()
-      line = undefined
-    } else say(closingText(await last.closed, url))
+      talk.leave()
+    } else talk.say(closingText(await last.closed, url))
     return code || exitCodes.failed
   }
+
+  return { waitFor, lastAnswers }
+}
+
+/** Runs one phone until it is left, and gives the exit code. */
+function createPhone(parts: PhoneParts): () => Promise<number> {
+  const { console, url } = parts
+  const talk = createConversation(parts)
+  const { calls, say } = talk
+  const { waitFor, lastAnswers } = createWaits(talk, url)
 
   /** The exit code where it ends the phone. */
   async function act(typed: Typed): Promise<number | undefined> {
@@ -223,14 +161,14 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
       // A script that goes on after a slip would do something else than it says.
       return console.isInteractive ? undefined : exitCodes.usage
     }
-    if (typed.kind === 'send') send(typed.envelope)
+    if (typed.kind === 'send') talk.send(typed.envelope)
     else if (typed.kind === 'help') for (const text of typedHelp()) say(text)
     else if (typed.kind === 'calls')
       for (const call of calls.list()) say(`${call.uuid} ${call.direction} ${call.state} ${call.peer}`)
-    else if (typed.kind === 'disconnect') await hangUp()
+    else if (typed.kind === 'disconnect') await talk.hangUp()
     else if (typed.kind === 'connect') {
-      if (line?.state === 'open') say('Connected already.')
-      else await connect()
+      if (talk.line()?.state === 'open') say('Connected already.')
+      else await talk.connect()
     } else if (typed.kind === 'wait' && !(await waitFor(typed.event))) {
       say(`The connection ended before ${typed.event} came.`)
       return console.isInteractive ? undefined : exitCodes.failed
@@ -238,29 +176,24 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
     return undefined
   }
 
-  async function hangUp(): Promise<void> {
-    line?.close()
-    await line?.closed
-  }
-
   return async () => {
-    const refused = await connect()
+    const refused = await talk.connect()
     if (refused !== undefined) return codeOf(refused)
     let read = console.nextLine()
     for (;;) {
-      const closed = line?.closed
+      const closed = talk.line()?.closed
       const text = await (closed === undefined ? read : Promise.race([read, closed]))
       if (typeof text === 'object' && text !== null) {
         say(closingText(text, url))
         if (!console.isInteractive && !text.byUs) return codeOf(text)
-        line = undefined
+        talk.leave()
         continue
       }
-      const code = text === null ? exitCodes.done : await act(readTyped(text, { calls, peerRoles }))
+      const code = text === null ? exitCodes.done : await act(readTyped(text, { calls, peerRoles: talk.peerRoles() }))
       if (code !== undefined) {
         const last = console.isInteractive ? code : await lastAnswers(code)
         // What was sent before the close still takes effect [ORD1].
-        await hangUp()
+        await talk.hangUp()
         return last
       }
       read = console.nextLine()
@@ -270,30 +203,4 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
 
 function codeOf(closed: Closed): number {
   return closed.code === 4401 ? exitCodes.negative : exitCodes.failed
-}
-
-/** What the token says of itself; whether that is true, the service decides. */
-function peerRolesOf(token: string): readonly string[] {
-  const payload = readEnvelope(`{"event":"","data":${Buffer.from(token.split('.')[1] ?? '', 'base64url')}}`)
-  const roles = payload?.data?.allowed_peer_roles
-  return Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : []
-}
-
-/** What can be typed now. */
-function hintOf({ event, data = {} }: Envelope, calls: PhoneCalls, peerRoles: readonly string[]): string | undefined {
-  const call = calls.list().find(({ uuid }) => uuid === data.call_uuid)
-  if (event === 'auth.ok') {
-    const [role = 'ROLE', ...others] = peerRoles
-    const example = others.length === 0 ? 'invite USER' : `invite USER ${role}`
-    return `You are ${data.user_id} (${data.role}). To call: ${example}. A call that comes is shown. help says the rest.`
-  }
-  if (event === 'call.ringing') return `${call?.peer} is calling: accept, or reject.`
-  if (event === 'call.invited') {
-    return data.delivered === true
-      ? `It rings at ${call?.peer}: wait, or cancel.`
-      : `${call?.peer} has no connection; it rings until ${data.expires_at}. cancel takes it back.`
-  }
-  if (event === 'call.accepted') return 'It was answered. connected says that media flows, end hangs up.'
-  if (event === 'call.error') return undefined
-  return call?.state === 'over' ? `The call with ${call.peer} is over here: ${data.reason}.` : undefined
 }
