@@ -91,47 +91,12 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
 }
 
 /** The workers: started together, started again each for itself, told to stop together. */
-function createCrew(
-  { config, logger, monotonic, startWorker }: WorkersOptions,
-  onListening: (one: WorkerProcess) => void,
-) {
-  const running = new Map<number, WorkerProcess>()
-  const listening = new Set<number>()
+function createCrew(options: WorkersOptions, onListening: (one: WorkerProcess) => void) {
+  const { config, logger, monotonic } = options
+  const { launch, gone, watchSilence, endHung, hangUp, signalAll, allEnded } = createRunning(options, onListening)
   const stopping = Promise.withResolvers<void>()
   let isStopping = false
   let watcher: Timer | undefined
-  let watchedAt = monotonic()
-  /** When this process went on after it stood still: the machine did, perhaps, and its workers have to go on first. */
-  let awakeAt = Number.NEGATIVE_INFINITY
-
-  function launch(worker: number, port: number): WorkerProcess {
-    const launched = startWorker(worker, port)
-    running.set(worker, launched)
-    listening.delete(worker)
-    void launched.listening.then((url) => {
-      if (url === undefined || running.get(worker) !== launched) return
-      listening.add(worker)
-      onListening(launched)
-    })
-    return launched
-  }
-
-  /** Connections would wait at one that hangs: the port is its own as well. While this process stood still nobody was silent. */
-  function endHung(): void {
-    const now = monotonic()
-    if (now - watchedAt > 2 * watchMs) awakeAt = now
-    watchedAt = now
-    for (const [worker, { signAt, signal }] of running) {
-      if (!listening.has(worker) || now - Math.max(signAt(), awakeAt) < hungMs) continue
-      listening.delete(worker)
-      logger.error({ node: workerId(config.nodeId, worker) }, 'a worker gives no sign of life: it is ended')
-      signal('SIGKILL')
-    }
-  }
-
-  function signalAll(name: StopSignal | 'SIGKILL'): void {
-    for (const worker of running.values()) worker.signal(name)
-  }
 
   /** Starts a worker again whenever it ends; gives whether it ended in order, when it was told to. */
   async function keep(worker: number, first: WorkerProcess, port: number): Promise<boolean> {
@@ -139,11 +104,11 @@ function createCrew(
     let early = 0
     for (let current = first; ; current = launch(worker, port)) {
       const end = await current.ended
-      running.delete(worker)
+      gone(worker)
       if (!isStopping) await Promise.race([Bun.sleep(settleMs), stopping.promise])
       if (isStopping) return end === 0 || ((await current.listening) === undefined && end === 'SIGTERM')
       early = monotonic() - since < steadyMs ? early + 1 : 0
-      const durationMs = early === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (early - 1))
+      const durationMs = pauseAfter(early)
       const node = workerId(config.nodeId, worker)
       logger.error({ node, reason: String(end), attempt: early, durationMs }, 'a worker ended: it is started again')
       await Promise.race([Bun.sleep(durationMs), stopping.promise])
@@ -154,9 +119,7 @@ function createCrew(
 
   return {
     signalAll,
-    hangUp(): void {
-      for (const worker of listening) running.get(worker)?.signal('SIGHUP')
-    },
+    hangUp,
     /**
      * Resolves when all listen; undefined where one does not. The first one is started alone: it brings the schema up to
      * date, and knows the port where any free one was asked for.
@@ -169,7 +132,7 @@ function createCrew(
       const others = Array.from({ length: config.workers - 1 }, (_, i) => [i + 2, launch(i + 2, port)] as const)
       const urls = await Promise.all(others.map(([, worker]) => worker.listening))
       if (urls.includes(undefined) || isStopping) return undefined
-      watchedAt = monotonic()
+      watchSilence()
       watcher = setInterval(endHung, watchMs)
       return { url, ends: [[1, first] as const, ...others].map(([worker, process]) => keep(worker, process, port)) }
     },
@@ -183,8 +146,79 @@ function createCrew(
     async giveUp(): Promise<boolean> {
       // A second signal would end them at once.
       if (!isStopping) signalAll('SIGTERM')
-      await Promise.all([...running.values()].map(({ ended }) => ended))
+      await allEnded()
       return isStopping
     },
+  }
+}
+
+/** The workers that run, and which of them listen. */
+function createRunning(
+  { config, logger, monotonic, startWorker }: WorkersOptions,
+  onListening: (one: WorkerProcess) => void,
+) {
+  const running = new Map<number, WorkerProcess>()
+  const listening = new Set<number>()
+  const silence = createSilence(monotonic)
+
+  function launch(worker: number, port: number): WorkerProcess {
+    const launched = startWorker(worker, port)
+    running.set(worker, launched)
+    listening.delete(worker)
+    void launched.listening.then((url) => {
+      if (url === undefined || running.get(worker) !== launched) return
+      listening.add(worker)
+      onListening(launched)
+    })
+    return launched
+  }
+
+  /** Connections would wait at one that hangs: the port is its own as well. */
+  function endHung(): void {
+    silence.look()
+    for (const [worker, { signAt, signal }] of running) {
+      if (!listening.has(worker) || silence.since(signAt()) < hungMs) continue
+      listening.delete(worker)
+      logger.error({ node: workerId(config.nodeId, worker) }, 'a worker gives no sign of life: it is ended')
+      signal('SIGKILL')
+    }
+  }
+
+  return {
+    launch,
+    gone: (worker: number) => running.delete(worker),
+    endHung,
+    watchSilence: silence.begin,
+    hangUp(): void {
+      for (const worker of listening) running.get(worker)?.signal('SIGHUP')
+    },
+    signalAll(name: StopSignal | 'SIGKILL'): void {
+      for (const worker of running.values()) worker.signal(name)
+    },
+    allEnded: () => Promise.all([...running.values()].map(({ ended }) => ended)),
+  }
+}
+
+/** Milliseconds until a worker is started again that ended early so many times in a row. */
+function pauseAfter(early: number): number {
+  return early === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (early - 1))
+}
+
+/** How long workers were silent. While this process stood still nobody was. */
+function createSilence(monotonic: () => number) {
+  let lookedAt = monotonic()
+  /** When this process went on after it stood still: the machine did, perhaps, and its workers have to go on first. */
+  let awakeAt = Number.NEGATIVE_INFINITY
+  return {
+    begin(): void {
+      lookedAt = monotonic()
+    },
+    look(): void {
+      const now = monotonic()
+      if (now - lookedAt > 2 * watchMs) awakeAt = now
+      lookedAt = now
+    },
+    /** Milliseconds between the last sign and the last look. */
+    since: (signAt: number) => lookedAt - Math.max(signAt, awakeAt),
   }
 }
