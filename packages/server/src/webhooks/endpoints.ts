@@ -105,6 +105,16 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
       if (isGone) await onChanged(id)
       return isGone
     },
+    ...createDeliveries(options, find),
+  }
+}
+
+/** What was sent to an endpoint of a product, and what is to be. */
+function createDeliveries(
+  { store, now, onChanged }: WebhookEndpointsOptions,
+  find: (product: string, id: string) => Promise<WebhookEndpoint | undefined>,
+) {
+  return {
     /** Sends a `webhook.test`, also to one that is disabled as soon as it is enabled; answers its `webhook-id`. */
     async test(product: string, id: string): Promise<string | undefined> {
       if ((await find(product, id)) === undefined) return undefined
