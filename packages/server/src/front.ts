@@ -50,17 +50,55 @@ export interface FrontDeps {
 
 /** What clients, backends and probes meet: sockets and the REST API. */
 export function createFront(parts: FrontDeps) {
-  const { config, logger, backend, domain, policies, recorder, sender, secrets } = parts
-  const { ringTickets, limits, webhooks, journal, state, descriptors } = parts
+  const { config, logger, backend, policies, journal, state, descriptors } = parts
   const { stores, clock } = backend
-  const { calls, relay, quality, arrivals } = domain
-  const localLimits = createLocalLimits(config, backend.localCounters)
   const revoked = createRevoked({
     products: stores.products,
     now: clock.now,
     onRevoked: (participants) => gateway.closeRevoked(participants),
     onError: (error) => journal.failed(error, 'tokens that were taken back could not be read'),
   })
+  const shared = createShared(parts, (token) => revoked.isRevoked(token) || policies.isDisabled(token.key))
+  const watched = createWatched(parts)
+  const gateway = createSockets(parts, { ...shared, ...watched })
+  const health = createHealth({
+    checks: {
+      database: journal.watched('database', () => stores.calls.tryWrite()),
+      redis: journal.watched('redis', backend.tryRedis),
+    },
+    state,
+    hasRoom: descriptors.admits,
+  })
+  const clientAddress = createClientAddress(config.trustProxy, logger)
+  const app = createApi(parts, { ...shared, revoked, health, clientAddress })
+  return { gateway, app, health, clientAddress, revoked, ...watched }
+}
+
+/** What sockets and the REST API both go by. */
+function createShared(
+  { config, backend, secrets, policies, journal }: FrontDeps,
+  isRevoked: (token: Issued) => boolean,
+) {
+  const { clock } = backend
+  return {
+    config,
+    clock,
+    timers: createSystemTimers(),
+    journal,
+    isRevoked,
+    tokens: createTokens({ secrets, ttlS: config.tokenTtlS, now: clock.now, isRevoked }),
+    localLimits: createLocalLimits(config, backend.localCounters),
+    iceServers: createIceServers(config),
+    isRelayOnly: policies.isRelayOnly,
+    turnExpiry: (now: number) => turnExpiry(config, now),
+  }
+}
+
+type Shared = ReturnType<typeof createShared>
+
+/** Who is there, for clients and for webhooks. */
+function createWatched({ backend, policies, hooked, journal }: FrontDeps) {
+  const { stores, clock, nodes } = backend
   const presence = createPresence({
     sessions: backend.sessions,
     calls: stores.calls,
@@ -70,69 +108,66 @@ export function createFront(parts: FrontDeps) {
   })
   const online = createOnline({
     store: stores.online,
-    self: backend.nodes.self,
-    isDead: backend.nodes.isDead,
-    hooked: parts.hooked,
+    self: nodes.self,
+    isDead: nodes.isDead,
+    hooked,
     now: clock.monotonic,
     wall: clock.now,
     onError: (error) => journal.failed(error, 'who is online could not be told'),
   })
-  const isRevoked = (token: Issued) => revoked.isRevoked(token) || policies.isDisabled(token.key)
-  const tokens = createTokens({ secrets, ttlS: config.tokenTtlS, now: clock.now, isRevoked })
-  const shared = {
-    config,
-    clock,
-    timers: createSystemTimers(),
-    journal,
-    tokens,
-    localLimits,
-    iceServers: createIceServers(config),
-    isRelayOnly: policies.isRelayOnly,
-    turnExpiry: (now: number) => turnExpiry(config, now),
-  }
-  const gateway = createGateway({
+  return { presence, online }
+}
+
+function createSockets(parts: FrontDeps, shared: Shared & ReturnType<typeof createWatched>) {
+  const { backend, policies, recorder, journal, state, descriptors } = parts
+  const { calls, relay, quality, arrivals } = parts.domain
+  const dispatch = createDispatch({
+    parse: createMessageParser(),
+    calls,
+    relay,
+    presence: shared.presence,
+    isPresenceOpen: policies.isPresenceOpen,
+    quality,
+    verify: shared.tokens.verify,
+    renew: (session, expiresAt) => {
+      const done = arrivals.renew(session, expiresAt)
+      done.catch((error) => journal.failed(error, 'a session could not go on with its new token'))
+    },
+    now: backend.clock.now,
+    onError: (error, event) => journal.failed(error, 'a request failed', { event }),
+    onAnswered: journal.request,
+  })
+  return createGateway({
     ...shared,
     node: backend.nodes.self,
     newSessionId,
-    isRevoked,
     sessions: backend.sessions,
     save: backend.save,
     arrivals,
-    presence,
-    online,
     recorder,
-    dispatch: createDispatch({
-      parse: createMessageParser(),
-      calls,
-      relay,
-      presence,
-      isPresenceOpen: policies.isPresenceOpen,
-      quality,
-      verify: tokens.verify,
-      renew: (session, expiresAt) => {
-        const done = arrivals.renew(session, expiresAt)
-        done.catch((error) => journal.failed(error, 'a session could not go on with its new token'))
-      },
-      now: clock.now,
-      onError: (error, event) => journal.failed(error, 'a request failed', { event }),
-      onAnswered: journal.request,
-    }),
+    dispatch,
     state,
     roomForNewcomer: descriptors.roomForNewcomer,
     loads: backend.nodes.loads,
     onError: (error) => journal.failed(error, 'a connection failed'),
   })
-  const health = createHealth({
-    checks: {
-      database: journal.watched('database', () => stores.calls.tryWrite()),
-      redis: journal.watched('redis', backend.tryRedis),
-    },
-    state,
-    hasRoom: descriptors.admits,
-  })
+}
+
+/** What only the REST API goes by. */
+interface OfApi {
+  readonly revoked: ReturnType<typeof createRevoked>
+  readonly health: ReturnType<typeof createHealth>
+  readonly clientAddress: ReturnType<typeof createClientAddress>
+}
+
+function createApi(parts: FrontDeps, shared: Shared & OfApi) {
+  const { backend, recorder, secrets, ringTickets, sender, limits, webhooks } = parts
+  const { calls, quality } = parts.domain
+  const { stores, clock } = backend
   const seenCalls = createSeenCalls({ ...stores, flush: recorder.flushAll })
   const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })
   const timelines = createTimelines({ ...stores, flush: recorder.flushAll })
+  const { revoked } = shared
   const participants = createParticipants({
     ...stores,
     sessions: backend.sessions,
@@ -143,15 +178,11 @@ export function createFront(parts: FrontDeps) {
     hasOthers: () => backend.nodes.others().length > 0,
     now: clock.now,
   })
-  const clientAddress = createClientAddress(config.trustProxy, logger)
-  const app = createRest({
+  return createRest({
     ...shared,
     secrets,
-    clientAddress,
     products: stores.products,
     ringTickets,
-    isRevoked,
-    revoked,
     devices: stores.devices,
     sender,
     store: stores.calls,
@@ -166,7 +197,5 @@ export function createFront(parts: FrontDeps) {
     exportOf: createParticipantExport({ ...stores, participants, revoked, timelines, now: clock.now }),
     endCall,
     webhooks,
-    health,
   })
-  return { gateway, app, health, clientAddress, revoked, presence, online }
 }
