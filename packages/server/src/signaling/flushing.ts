@@ -37,53 +37,32 @@ const writeUnsaved: Write = (connection, at) => connection.flush(at, false)
 const heldMs = 100
 
 export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flushing {
-  /** Who is owed something since the last end of a turn, and who of those of before has to wait for a save. */
-  let requested: Connection[] = []
-  let waiting: Connection[] = []
-  const held = new Set<Connection>()
+  const owed = createOwed(timers, onFailed, () => endTurn(true))
+  const hold = createHeld(timers, owed.request)
   let isSaving = false
   /** Runs while many wait for a save under way. */
   let stopGathering: Cancel | undefined
   /** Something was written ahead of the save that it needs. */
   let isBehind = false
 
-  function request(connection: Connection): void {
-    if (requested.length === 0) timers.turn(endOfTurn)
-    requested.push(connection)
-  }
-
-  const endOfTurn = () => endTurn(true)
   const endOfGathering = () => endTurn(false)
 
   /** One save is under way at a time: what has to wait for one, and comes meanwhile, goes with the next. */
   function endTurn(mayGather: boolean): void {
-    if (mayGather && isSaving && requested.length > few) {
+    if (mayGather && isSaving && owed.requested() > few) {
       stopGathering ??= timers.after(gatherMs, endOfGathering)
       return
     }
     stopGathering?.()
     stopGathering = undefined
-    takeRequested()
-    if (!isSaving && (waiting.length > 0 || isBehind)) flushAll()
-  }
-
-  /** What need not wait is written; the others do. */
-  function takeRequested(): void {
-    const due = requested
-    requested = []
-    const at = timers.monotonic()
-    for (const connection of due) {
-      if (attempt(connection, writeAhead, at)) isBehind = true
-      else waiting.push(connection)
-    }
+    if (owed.writeAhead()) isBehind = true
+    if (!isSaving && (owed.waiting() > 0 || isBehind)) flushAll()
   }
 
   /** Saves before anybody is told. */
   function flushAll(): void {
-    const due = waiting
-    waiting = []
     isBehind = false
-    for (const connection of due) connection.seal()
+    const due = owed.takeSealed()
     const saving = save()
     if (saving === undefined) {
       flush(due, true)
@@ -105,43 +84,20 @@ export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flu
 
   /** A save that had to wait for another one has in it what changed until it began: who came meanwhile may have been in it. */
   function flushUnsaved(): void {
-    takeRequested()
-    const late = waiting
-    waiting = []
+    if (owed.writeAhead()) isBehind = true
+    const late = owed.takeSealed()
     if (late.length > 0) isBehind = true
-    for (const connection of late) connection.seal()
     flush(late, false)
   }
 
   function flush(due: readonly Connection[], isSaved: boolean): void {
     const at = timers.monotonic()
     const write = isSaved ? writeSaved : writeUnsaved
-    for (const connection of due) if (attempt(connection, write, at)) hold(connection)
-  }
-
-  function attempt(connection: Connection, write: Write, at: number): boolean {
-    try {
-      return write(connection, at)
-    } catch (error) {
-      onFailed(connection, error)
-      return false
-    }
-  }
-
-  /** What it has to be told could not be saved. */
-  function hold(connection: Connection): void {
-    if (held.size === 0) timers.after(heldMs, tryHeld)
-    held.add(connection)
-  }
-
-  function tryHeld(): void {
-    const due = [...held]
-    held.clear()
-    due.forEach(request)
+    for (const connection of due) if (attempt(connection, write, at, onFailed)) hold(connection)
   }
 
   return {
-    request,
+    request: owed.request,
     isSaved() {
       const saving = save()
       saving?.catch(() => {
@@ -149,5 +105,62 @@ export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flu
       })
       return saving === undefined
     },
+  }
+}
+
+/** Who is owed something since the last end of a turn, and who of those of before has to wait for a save. */
+function createOwed(timers: Timers, onFailed: FlushingOptions['onFailed'], endOfTurn: () => void) {
+  let requested: Connection[] = []
+  let waiting: Connection[] = []
+
+  return {
+    requested: () => requested.length,
+    waiting: () => waiting.length,
+    request(connection: Connection): void {
+      if (requested.length === 0) timers.turn(endOfTurn)
+      requested.push(connection)
+    },
+    /** What need not wait is written; the others do. True: something was. */
+    writeAhead(): boolean {
+      const due = requested
+      requested = []
+      const at = timers.monotonic()
+      let isAhead = false
+      for (const connection of due) {
+        if (attempt(connection, writeAhead, at, onFailed)) isAhead = true
+        else waiting.push(connection)
+      }
+      return isAhead
+    },
+    /** Those that wait, with what they are owed until now. */
+    takeSealed(): readonly Connection[] {
+      const due = waiting
+      waiting = []
+      for (const connection of due) connection.seal()
+      return due
+    },
+  }
+}
+
+/** What a socket has to be told could not be saved: it is requested again later. */
+function createHeld(timers: Timers, request: (connection: Connection) => void) {
+  const held = new Set<Connection>()
+  function tryHeld(): void {
+    const due = [...held]
+    held.clear()
+    due.forEach(request)
+  }
+  return (connection: Connection): void => {
+    if (held.size === 0) timers.after(heldMs, tryHeld)
+    held.add(connection)
+  }
+}
+
+function attempt(connection: Connection, write: Write, at: number, onFailed: FlushingOptions['onFailed']): boolean {
+  try {
+    return write(connection, at)
+  } catch (error) {
+    onFailed(connection, error)
+    return false
   }
 }

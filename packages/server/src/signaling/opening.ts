@@ -41,8 +41,9 @@ const tooManyConnections = encodeError(noRoom, undefined)
 
 /** What happens when a socket opens: from what it was let in as to a session that has heard what it missed. */
 export function createOpening(options: OpeningOptions): (socket: ServerWebSocket<Admission>) => void {
-  const { config, sessions, arrivals, connections, context, clock, journal, giveUp } = options
+  const { config, sessions, connections, context, clock, journal, giveUp } = options
   const makeRoom = createRoom(sessions, config.maxSockets)
+  const begin = createBeginning(options)
 
   function open(socket: ServerWebSocket<Admission>): void {
     const admission = socket.data
@@ -104,6 +105,13 @@ export function createOpening(options: OpeningOptions): (socket: ServerWebSocket
     return settled
   }
 
+  return open
+}
+
+/** What a connection begins with, once there is room for it: its session, and a welcome. */
+function createBeginning(options: OpeningOptions) {
+  const { config, sessions, arrivals, connections, clock, journal } = options
+
   /** An extended session is welcomed when it is clear which session it is: a new one, or the one that it was [RES1]. */
   function begin(
     connection: Connection,
@@ -137,5 +145,5 @@ export function createOpening(options: OpeningOptions): (socket: ServerWebSocket
     options.online.opened(connection.session.participant)
   }
 
-  return open
+  return begin
 }
