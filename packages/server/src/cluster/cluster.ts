@@ -2,7 +2,6 @@ import { type Call, callKey, placeOf } from '../call/call.ts'
 import { callMark } from '../call/read.ts'
 import type { Timers } from '../ports/clock.ts'
 import type { Sessions } from '../ports/sessions.ts'
-import { createAround } from './around.ts'
 import { createAskOwner } from './ask-owner.ts'
 import { createCallNews } from './call-news.ts'
 import type { Copies } from './copies.port.ts'
@@ -13,6 +12,7 @@ import { createMovePlaces } from './move-places.ts'
 import { createOtherNodes } from './other-nodes.ts'
 import { createOwnSessions } from './own-sessions.ts'
 import { createOwner } from './owner.ts'
+import { createParticipantSessions } from './participant-sessions.ts'
 import type { Post } from './post.port.ts'
 import { createRemoteSinks } from './remote-sinks.ts'
 import { createRequests } from './requests.ts'
@@ -163,7 +163,7 @@ function createParts(options: ClusterOptions) {
     onTaken: (from) => inbox.tell(from, ['taken']),
     newEpoch: options.newEpoch,
   })
-  const around = createAround({
+  const participantSessions = createParticipantSessions({
     ...{ node, table, directory, owner, inbox, living, timers },
     append: (...how) => sessions.append(...how),
     settle: saves.settle,
@@ -172,7 +172,7 @@ function createParts(options: ClusterOptions) {
   const delivered = createCallNews()
   const committed = createCallNews()
   const requests = createRequests({
-    ...{ node, table, owner, around },
+    ...{ node, table, owner, finals: participantSessions },
     onCall(call) {
       options.onCall?.(call)
       committed.release(callKey(call))
@@ -189,7 +189,7 @@ function createParts(options: ClusterOptions) {
   const movePlace = createMovePlaces({ node, table, owner, inbox, saves, askOwner, timers })
   const remoteSink = createRemoteSinks(inbox, living, onError, timers)
   const sessions = createSessions({
-    ...{ node, own, owner, directory, inbox, living, around, askOwner, movePlace, remoteSink },
+    ...{ node, own, owner, directory, inbox, living, participantSessions, askOwner, movePlace, remoteSink },
   })
   return { own, nodes, inbox, sessions, delivered, committed }
 }

@@ -1,15 +1,29 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
-import { isReplacedBy } from '../ports/node-name.ts'
 import type { Deaths } from './deaths.ts'
+import {
+  beatMs,
+  blindMs,
+  deadMs,
+  forgetDead,
+  type Heard,
+  hear,
+  isAlive,
+  isGone,
+  isReplaced,
+  isSilent,
+  markSilent,
+  saysItLives,
+  successorOf,
+} from './heard-nodes.ts'
 import type { Post } from './post.port.ts'
 
 export interface LivingOptions {
   readonly post: Pick<Post, 'beat'>
   readonly node: string
   readonly deaths: Deaths
-  /** A node did not say that it lives for a while: nobody waits for its answers. */
+  /** A node has not said for a while that it lives, so nobody waits for its answers. */
   readonly onSilent: (node: string) => void
-  /** Others may take this node for dead; told again and again as long as that is so, and once after that. */
+  /** Others may take this node for dead; called again and again while that is so, and once after that. */
   readonly onDoubted: () => void
   readonly onError: (error: unknown) => void
   readonly timers: Timers
@@ -19,232 +33,186 @@ export interface LivingOptions {
 export interface Living {
   start(): Promise<void>
   isAlive(node: string): boolean
-  /** A run that is over, because its node runs again. */
+  /** Whether this run of a node is over, because the node runs again. */
   isReplaced(node: string): boolean
-  /** Whether it is known for sure that a node does not say that it lives, though it could: nobody lost what it said. */
+  /** Whether it is certain that a node does not say that it lives, though it could: the store has lost nothing. */
   isGone(node: string): boolean
   /** The same as `isAlive`, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
   /** Whether the last look found that a node said it in the 5 s before: whatever it seemed to be, it lives. */
   saysItLives(node: string): boolean
-  /** Looks who lives: a look that begins after this was asked for. */
+  /** Looks for the nodes that live. The look begins after this call. */
   look(): Promise<void>
   /** Resolves when the others can know that this node lives, though they took it for dead while it stood still. */
   isSaid(): Promise<void>
-  /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
+  /** Whether a node has not said so for a while. If it does not answer either, it is gone [PLACE4]. */
   isSilent(node: string): boolean
   /** The same after another look: a node that stood still may have gone on since, and one may have just started. */
   staysSilent(node: string): Promise<boolean>
   /** Resolves when a node is silent, or when it does not matter any more. */
   falls(node: string, over: AbortSignal): Promise<void>
-  /** The process of a node was found dead: it counts as such at once, until it says later that it lives. */
+  /** The process of a node was found dead: the node is dead at once, until it says later that it lives. */
   fell(node: string): void
   /** Others may take this node for dead, until `isOver`: it says that it lives before it takes anything. */
   doubt(isOver: boolean): void
-  /** Those that said so lately. */
+  /** The nodes that said so lately. */
   known(): Iterable<string>
-  /** How long ago the store was there for sure, in ms. */
+  /** How long ago the store last answered, in ms. */
   awayMs(): number
-  /** Says that this node lives, and looks who else does. */
+  /** Says that this node lives, and looks for the others. */
   beat(): Promise<void>
   stop(): void
 }
 
-const beatMs = 1_000
-/** A node that could not look for so long does not know who is gone. */
-const blindMs = 3_000
-const deadMs = 5_000
-/** A holder is asked for a sign of life within 3 s [PLACE4]. */
-const silentMs = 3_000
+/** How often silent nodes are looked for, in ms. */
 const lookMs = 100
 
-/** A node that lived a moment ago. */
-interface Other {
-  /** When it was last known to live; who could not look gives it time from then on. */
-  knownAt: number
-  /** When it said so last. */
-  saidAt: number
-  /** Whether the store knew at the last look that it had said so in the 5 s before. */
-  isListed: boolean
-  /** It was told of as silent. */
-  isSilent: boolean
-}
-
 export function createLiving({ post, node, deaths, onSilent, onDoubted, onError, timers }: LivingOptions): Living {
-  /** By their names; this one is among them. */
-  const nodes = new Map<string, Other>()
-  /** When this one began to listen, and last could. */
-  let listensSince = 0
-  let beatAt = 0
+  const heard = createHeard(node, deaths)
+  const falls = createFalls(timers)
+  const look = shareNext(beat)
+  const warnIfReplaced = createReplacedWarning(heard, onError)
+  const now = timers.monotonic
   /** When the last beat that was answered was sent. */
   let saidAt = Number.NEGATIVE_INFINITY
-  /** Until when this node, which ran already, could not look. */
-  let blindUntil = 0
-  /** When the list of who lives was found without this node. */
-  let emptiedAt = Number.NEGATIVE_INFINITY
   let cancels: readonly Cancel[] = []
   let isStopped = false
-  /** Wake those who wait for a node to fall. */
-  const wakes = new Set<() => void>()
   /** This node has lost one of its signs. */
   let isDoubtful = false
-  /** The later run under the id of this one that was told of. */
-  let replacedBy: string | undefined
-  /** A look that has yet to begin: all who ask meanwhile share it. */
-  let nextLook: Promise<void> | undefined
-  let lastLook: Promise<void> = Promise.resolve()
-
-  const saysItLives = (other: string) => (nodes.get(other)?.isListed ?? false) && !deaths.has(other)
 
   async function beat(): Promise<void> {
     if (isStopped) return
-    const sentAt = timers.monotonic()
-    const { isNew, at, listed } = await post.beat(deadMs)
+    const sentAt = now()
+    const signs = await post.beat(deadMs)
     // Somebody emptied the store, or it forgot this node while it could not beat.
-    if (isNew && beatAt !== 0) {
-      emptiedAt = timers.monotonic()
+    if (signs.isNew && heard.beatAt !== 0) {
+      heard.emptiedAt = now()
       onDoubted()
     }
-    const now = timers.monotonic()
-    // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
-    if (now - beatAt > 2 * beatMs) {
-      listensSince = now
-      if (beatAt !== 0) blindUntil = now
-      for (const each of nodes.values()) each.knownAt = now
-    }
-    beatAt = now
+    hear(heard, signs, sentAt, now())
     saidAt = Math.max(saidAt, sentAt)
-    for (const each of nodes.values()) each.isListed = false
-    for (const [other, saidAt] of listed) {
-      // It said so no earlier than this, however long the answer was under way.
-      deaths.said(other, sentAt - (at - saidAt))
-      list(other, now, now - (at - saidAt))
-    }
     warnIfReplaced()
-    for (const [other, { knownAt, isSilent }] of nodes) {
-      if (now - knownAt <= deadMs) continue
-      nodes.delete(other)
-      if (!isSilent) onSilent(other)
-    }
+    forgetDead(heard, heard.beatAt).forEach(onSilent)
   }
 
-  function list(other: string, knownAt: number, saidAt: number): void {
-    const isSilent = nodes.get(other)?.isSilent ?? false
-    nodes.set(other, { knownAt, saidAt, isListed: true, isSilent })
-  }
-
-  /** One that begins after it was asked for. */
-  function look(): Promise<void> {
-    nextLook ??= lastLook
-      .catch(() => {})
-      .then(() => {
-        nextLook = undefined
-        lastLook = beat()
-        return lastLook
-      })
-    return nextLook
-  }
-
-  /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
-  function warnIfReplaced(): void {
-    const successor = [...nodes.keys()].find((each) => saysItLives(each) && isReplacedBy(node, each))
-    if (successor === undefined || successor === replacedBy) return
-    replacedBy = successor
-    onError(new Error('another process runs under the id of this node: each needs a RINGWIRE_NODE_ID of its own'))
-  }
-
-  function isReplaced(other: string): boolean {
-    // An earlier run of this node, or of one that has started again.
-    if (isReplacedBy(other, node)) return true
-    for (const [each, { isListed }] of nodes) if (isListed && isReplacedBy(other, each)) return true
-    return false
-  }
-
-  function isAlive(other: string): boolean {
-    if (isReplaced(other) || deaths.has(other)) return false
-    return nodes.has(other) || timers.monotonic() - listensSince < deadMs
-  }
-
-  function lookForSilent(): void {
-    for (const [other, each] of nodes) {
-      const wasSilent = each.isSilent
-      each.isSilent = other !== node && isSilent(other)
-      if (each.isSilent && !wasSilent) onSilent(other)
-    }
-  }
-
-  /** Until a node was found dead, but no longer than until the next look. */
-  async function nextFall(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    wakes.add(resolve)
-    const cancel = timers.after(lookMs, resolve)
-    await promise
-    cancel()
-    wakes.delete(resolve)
-  }
-
-  function isSilent(other: string): boolean {
-    if (!isAlive(other)) return true
-    const now = timers.monotonic()
-    // While this process stood still, or could not look, others may have said so; those that stood still as well get a moment.
-    if (now - beatAt > 2 * beatMs) return false
-    // A list that was emptied is no silence.
-    const saidAt = nodes.get(other)?.saidAt
-    return saidAt === undefined || now - Math.max(saidAt, blindUntil) > silentMs
-  }
+  const lookForSilent = () => markSilent(heard, now()).forEach(onSilent)
 
   return {
     async start() {
       await beat()
       const beatAgain = () => {
         beat().catch(onError)
-        if (timers.monotonic() - beatAt > deadMs) onDoubted()
+        if (now() - heard.beatAt > deadMs) onDoubted()
       }
       cancels = [timers.every(beatMs, beatAgain), timers.every(lookMs, lookForSilent)]
     },
-    isAlive,
-    isReplaced,
-    isGone(other) {
-      if (deaths.has(other)) return true
-      const now = timers.monotonic()
-      // All had the time to say it since the list was emptied, or this node could not look.
-      return !saysItLives(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
-    },
-    async isThere(other) {
-      if (!isAlive(other)) await look()
-      return isAlive(other)
-    },
-    saysItLives,
+    ...readsOf(heard, look, now),
     look,
     async isSaid() {
-      if (isDoubtful || timers.monotonic() - saidAt > blindMs) await look()
-    },
-    isSilent,
-    async staysSilent(other) {
-      if (isSilent(other)) await look()
-      return isSilent(other)
+      if (isDoubtful || now() - saidAt > blindMs) await look()
     },
     async falls(other, over) {
       // It may have started a moment ago.
-      if (!saysItLives(other)) await look().catch(() => {})
-      while (!isSilent(other) && !isStopped && !over.aborted) await nextFall()
+      if (!saysItLives(heard, other)) await look().catch(() => {})
+      while (!isSilent(heard, other, now()) && !isStopped && !over.aborted) await falls.next()
     },
     fell(other) {
       deaths.found(other)
       lookForSilent()
-      for (const wake of wakes) wake()
+      falls.wake()
     },
     doubt(isOver) {
       isDoubtful = !isOver
       saidAt = Number.NEGATIVE_INFINITY
       onDoubted()
     },
-    known: () => nodes.keys(),
-    awayMs: () => timers.monotonic() - beatAt,
     beat,
     stop() {
       isStopped = true
       for (const cancel of cancels) cancel()
+    },
+  }
+}
+
+function createHeard(self: string, deaths: Deaths): Heard {
+  const nodes: Heard['nodes'] = new Map()
+  return { self, deaths, nodes, listensSince: 0, beatAt: 0, blindUntil: 0, emptiedAt: Number.NEGATIVE_INFINITY }
+}
+
+type Reads =
+  | 'isAlive'
+  | 'isReplaced'
+  | 'isGone'
+  | 'isThere'
+  | 'saysItLives'
+  | 'isSilent'
+  | 'staysSilent'
+  | 'known'
+  | 'awayMs'
+
+function readsOf(heard: Heard, look: () => Promise<void>, now: () => number): Pick<Living, Reads> {
+  return {
+    isAlive: (other) => isAlive(heard, other, now()),
+    isReplaced: (other) => isReplaced(heard, other),
+    isGone: (other) => isGone(heard, other, now()),
+    async isThere(other) {
+      if (!isAlive(heard, other, now())) await look()
+      return isAlive(heard, other, now())
+    },
+    saysItLives: (other) => saysItLives(heard, other),
+    isSilent: (other) => isSilent(heard, other, now()),
+    async staysSilent(other) {
+      if (isSilent(heard, other, now())) await look()
+      return isSilent(heard, other, now())
+    },
+    known: () => heard.nodes.keys(),
+    awayMs: () => now() - heard.beatAt,
+  }
+}
+
+/** Each look begins after it was asked for. All who ask before it begins share it. */
+function shareNext(beat: () => Promise<void>): () => Promise<void> {
+  let next: Promise<void> | undefined
+  let last: Promise<void> = Promise.resolve()
+  return () => {
+    next ??= last
+      .catch(() => {})
+      .then(() => {
+        next = undefined
+        last = beat()
+        return last
+      })
+    return next
+  }
+}
+
+/** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
+function createReplacedWarning(heard: Heard, onError: (error: unknown) => void): () => void {
+  /** The later run that was reported. */
+  let replacedBy: string | undefined
+  return () => {
+    const successor = successorOf(heard)
+    if (successor === undefined || successor === replacedBy) return
+    replacedBy = successor
+    onError(new Error('another process runs under the id of this node: each needs a RINGWIRE_NODE_ID of its own'))
+  }
+}
+
+/** Wakes everybody who waits for a node to fall. */
+function createFalls(timers: Pick<Timers, 'after'>) {
+  const wakes = new Set<() => void>()
+  return {
+    /** Until a node was found dead, but no longer than until the next look. */
+    async next(): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      wakes.add(resolve)
+      const cancel = timers.after(lookMs, resolve)
+      await promise
+      cancel()
+      wakes.delete(resolve)
+    },
+    wake(): void {
+      for (const wake of wakes) wake()
     },
   }
 }

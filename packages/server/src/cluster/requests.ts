@@ -5,7 +5,7 @@ import type { Sink } from '../ports/sessions.ts'
 import { saveFirst } from '../session/places.ts'
 import { isOpen, mayResume } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
-import type { Around } from './around.ts'
+import type { Finals } from './finals.ts'
 import { type Frame, notHere, pushIn } from './frames.ts'
 import { createOperations, type Operation } from './operations.ts'
 import type { Owner } from './owner.ts'
@@ -14,7 +14,7 @@ export interface RequestsOptions {
   readonly node: string
   readonly table: SessionTable
   readonly owner: Owner
-  readonly around: Around
+  readonly finals: Omit<Finals, 'owing'>
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
   /** Another node has told everybody of a call up to a version. */
@@ -35,7 +35,7 @@ export interface Requests {
 }
 
 export function createRequests(options: RequestsOptions): Requests {
-  const { node, table, owner, around, onCall, onTold, onTaken, onLook } = options
+  const { node, table, owner, finals, onCall, onTold, onTaken, onLook } = options
   const operations = createOperations(table)
 
   function answer(frame: Frame, from: string): unknown {
@@ -61,14 +61,14 @@ export function createRequests(options: RequestsOptions): Requests {
         const missed = () => ids.filter((id) => !owner.isHere(id))
         const tell = () => {
           table.appendRung(participant, push, except)
-          return isLast(push) ? around.passOn(participant, push).then(missed) : missed()
+          return isLast(push) ? finals.passOn(participant, push).then(missed) : missed()
         }
         return missed().length === 0 ? tell() : takeOver(missed()).then(tell)
       }
       case 'owing':
         return table.owing(frame[1])
       case 'collect':
-        return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
+        return owner.isHere(frame[1].sessionId) ? finals.collectFinals(frame[1]) : notHere
       case 'yield': {
         const [, id, stamp, identity, turn, seq] = frame
         // One that is no number comes as null.
@@ -89,7 +89,7 @@ export function createRequests(options: RequestsOptions): Requests {
       case 'told':
         return onTold(frame[1], frame[2])
       case 'inherit':
-        return around.inherit(frame[1], frame[2], frame[3])
+        return finals.inherit(frame[1], frame[2], frame[3])
       case 'taken':
         return onTaken()
       case 'look':
@@ -150,7 +150,7 @@ export function createRequests(options: RequestsOptions): Requests {
     const session = table.get(id)
     // Who may come back to it finds it there.
     if (session === undefined || isOpen(session) || mayResume(session)) return done
-    return around.passOn(session.identity.participant, push).then(() => done)
+    return finals.passOn(session.identity.participant, push).then(() => done)
   }
 
   /** Another node takes this one for the owner: it may be, and have forgotten it. */

@@ -4,13 +4,13 @@ import { tagOfSessionId } from '../ports/session-id.ts'
 import type { SessionLookup, SessionPlaces, SessionPushes, SessionSockets, Sessions, Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newestVersion } from '../session/session.ts'
-import type { Around } from './around.ts'
 import type { AskOwner } from './ask-owner.ts'
 import type { BelievedDirectory } from './directory.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import type { OwnSessions } from './own-sessions.ts'
 import type { Owner } from './owner.ts'
+import type { ParticipantSessions } from './participant-sessions.ts'
 import { createResumes } from './resumes.ts'
 import { changing, mostTries } from './retries.ts'
 
@@ -21,7 +21,7 @@ export interface SessionsOptions {
   readonly directory: BelievedDirectory
   readonly inbox: Pick<Inbox, 'ask'>
   readonly living: Pick<Living, 'isSaid' | 'isThere' | 'staysSilent'>
-  readonly around: Around
+  readonly participantSessions: ParticipantSessions
   readonly askOwner: AskOwner
   readonly movePlace: Sessions['move']
   /** The socket of a session at another node. */
@@ -30,14 +30,14 @@ export interface SessionsOptions {
 
 /** The sessions of all nodes, as the rest of this node sees them: what is not here is done where the session's owner is. */
 export function createSessions(options: SessionsOptions): Sessions {
-  const { own, around } = options
+  const { own, participantSessions } = options
   return {
     ...socketsOf(options),
     ...lookupOf(options),
     ...pushesOf(options),
     ...placesOf(options),
-    owing: around.owing,
-    collectFinals: around.collectFinals,
+    owing: participantSessions.owing,
+    collectFinals: participantSessions.collectFinals,
     sweep: (at) => own.table.sweep(at),
   }
 }
@@ -101,7 +101,7 @@ function lookupOf({
   owner,
   directory,
   living,
-  around,
+  participantSessions,
   askOwner,
   remoteSink,
 }: SessionsOptions): SessionLookup {
@@ -116,8 +116,8 @@ function lookupOf({
       if (row === undefined) return at === node ? undefined : remoteSink(at, id)
       return row.hasSocket && row.owner !== node ? remoteSink(row.owner, id) : undefined
     },
-    liveOf: around.liveOf,
-    seen: around.seen,
+    liveOf: participantSessions.liveOf,
+    seen: participantSessions.seen,
     async wasClosed(id) {
       const at = owner.isHere(id) || tagOfSessionId(id) === undefined ? node : await owner.ownerOf(id)
       // No answer would come in time, and whoever waits for this has come back elsewhere.
@@ -140,7 +140,7 @@ function lookupOf({
 
 type Pushes = Omit<SessionPushes, 'owing' | 'collectFinals'>
 
-function pushesOf({ own, owner, around, askOwner }: SessionsOptions): Pushes {
+function pushesOf({ own, owner, participantSessions, askOwner }: SessionsOptions): Pushes {
   const { table, saves, lost } = own
   return {
     append(id, push, isLost = false) {
@@ -154,8 +154,8 @@ function pushesOf({ own, owner, around, askOwner }: SessionsOptions): Pushes {
       const result = table.append(id, push)
       return result === 'sent' ? 'volatile' : result
     },
-    appendLive: (...how) => (saves.isAway ? Promise.reject(away()) : around.appendLive(...how)),
-    appendRung: (...how) => (saves.isAway ? Promise.reject(away()) : around.appendRung(...how)),
+    appendLive: (...how) => (saves.isAway ? Promise.reject(away()) : participantSessions.appendLive(...how)),
+    appendRung: (...how) => (saves.isAway ? Promise.reject(away()) : participantSessions.appendRung(...how)),
     ring: (id, call) => askOwner('ring', id, call),
     confirm: (call) => andThen(saves.settle(), () => lost.confirm(call)),
   }
