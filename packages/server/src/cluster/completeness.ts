@@ -57,63 +57,18 @@ const mostNodes = 200
 const gone = 'gone'
 
 export function createCompleteness(options: CompletenessOptions): Completeness {
-  const { directory, node, others, isDead, onForgotten, onGivenUp, onMissing, onError, timers } = options
+  const { directory, onError, timers } = options
   /** By the name of the master. */
   const parts = new Map<string, Part>()
-  const known = new Set<string>()
-  let wasUsed = false
-  let looking: Promise<void> | undefined
+  const lookNow = createLook(options, parts)
+  let looking: Promise<boolean> | undefined
   let stopLooking: Cancel | undefined
 
-  function look(): Promise<void> {
+  async function look(): Promise<void> {
     looking ??= lookNow(false).finally(() => {
       looking = undefined
     })
-    return looking
-  }
-
-  async function lookNow(isStart: boolean): Promise<void> {
-    for (const other of others()) if (other !== node) known.add(other)
-    forgetOldest(known, mostNodes)
-    const masters = await directory.masters()
-    for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)
-    await Promise.all(masters.map((master) => lookAt(master, isStart)))
-  }
-
-  async function lookAt({ name, marker, origin }: Master, isStart: boolean): Promise<void> {
-    const last = parts.get(name)
-    const part =
-      last?.marker === marker && last.origin === origin
-        ? last
-        : { marker, origin, completeAt: Number.POSITIVE_INFINITY }
-    parts.set(name, part)
-    let words = await directory.say(marker, '')
-    wasUsed ||= words.size > 0
-    if (words.get(node) !== origin) {
-      part.completeAt = Number.POSITIVE_INFINITY
-      if (!isStart) onMissing()
-      words = await sayAgain(
-        part,
-        words.get(node),
-        isStart,
-        (id) => directory.masterOf(tagOfSessionId(id) ?? '') === name,
-      )
-    }
-    if (Number.isFinite(part.completeAt)) return
-    const missing = [...known].filter((other) => words.get(other) !== origin)
-    const areDead = await Promise.all(missing.map(isDead))
-    const dead = missing.filter((_, i) => areDead[i])
-    if (dead.some((other) => words.get(other) !== gone)) await directory.say(marker, origin, false, dead)
-    if (missing.length === dead.length) part.completeAt = timers.monotonic()
-  }
-
-  async function sayAgain(part: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
-    const { marker, origin } = part
-    if (!isStart && word !== gone) await onForgotten(isOf)
-    const words = await directory.say(marker, origin, isStart)
-    if (words.get(node) !== gone) return words
-    await onGivenUp(isOf)
-    return directory.say(marker, origin, true)
+    await looking
   }
 
   async function isBelieved(tag: string, since: number): Promise<boolean> {
@@ -123,7 +78,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
 
   return {
     async start() {
-      await lookNow(true)
+      const wasUsed = await lookNow(true)
       stopLooking = timers.every(lookMs, () => {
         look().catch((error) => {
           if (!(error instanceof StoreError)) onError(error)
@@ -144,5 +99,61 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
     async stop() {
       stopLooking?.()
     },
+  }
+}
+
+/** Looks at each master, and notes in its part whether everybody has written there. Answers whether any node had. */
+function createLook(options: CompletenessOptions, parts: Map<string, Part>) {
+  const { directory, node, others, isDead, onForgotten, onGivenUp, onMissing, timers } = options
+  const known = new Set<string>()
+
+  /** Answers whether any node had written there. */
+  async function lookAt({ name, marker, origin }: Master, isStart: boolean): Promise<boolean> {
+    const last = parts.get(name)
+    const part =
+      last?.marker === marker && last.origin === origin
+        ? last
+        : { marker, origin, completeAt: Number.POSITIVE_INFINITY }
+    parts.set(name, part)
+    let words = await directory.say(marker, '')
+    const wasUsed = words.size > 0
+    if (words.get(node) !== origin) {
+      part.completeAt = Number.POSITIVE_INFINITY
+      if (!isStart) onMissing()
+      words = await sayAgain(
+        part,
+        words.get(node),
+        isStart,
+        (id) => directory.masterOf(tagOfSessionId(id) ?? '') === name,
+      )
+    }
+    if (!Number.isFinite(part.completeAt)) await noteComplete(part, words)
+    return wasUsed
+  }
+
+  async function noteComplete(part: Part, words: ReadonlyMap<string, string>): Promise<void> {
+    const { marker, origin } = part
+    const missing = [...known].filter((other) => words.get(other) !== origin)
+    const areDead = await Promise.all(missing.map(isDead))
+    const dead = missing.filter((_, i) => areDead[i])
+    if (dead.some((other) => words.get(other) !== gone)) await directory.say(marker, origin, false, dead)
+    if (missing.length === dead.length) part.completeAt = timers.monotonic()
+  }
+
+  async function sayAgain({ marker, origin }: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
+    if (!isStart && word !== gone) await onForgotten(isOf)
+    const words = await directory.say(marker, origin, isStart)
+    if (words.get(node) !== gone) return words
+    await onGivenUp(isOf)
+    return directory.say(marker, origin, true)
+  }
+
+  return async (isStart: boolean): Promise<boolean> => {
+    for (const other of others()) if (other !== node) known.add(other)
+    forgetOldest(known, mostNodes)
+    const masters = await directory.masters()
+    for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)
+    const wereUsed = await Promise.all(masters.map((master) => lookAt(master, isStart)))
+    return wereUsed.includes(true)
   }
 }

@@ -32,7 +32,7 @@ export function createFinals({ node, table, rows, owner, inbox, settle }: Finals
   /** Where final notices came to wait, for a session that has yet to look. */
   const yetToLook = new WeakMap<Session, Set<string>>()
 
-  /** Those that this node owns, and those that it takes over: it reads again what came to wait meanwhile. */
+  /** Takes over sessions, and then those in which a notice came to wait meanwhile. */
   async function acquireAll(session: Session, due: readonly string[]): Promise<ReadonlySet<string>> {
     const acquired = new Set<string>()
     const missing = () => [...due, ...(yetToLook.get(session) ?? [])].filter((id) => !acquired.has(id))
@@ -65,9 +65,8 @@ export function createFinals({ node, table, rows, owner, inbox, settle }: Finals
       for (const source of sources) {
         const { sessionId } = source.identity
         for (const row of elsewhere) {
-          const isStillThere = () =>
-            table.detachedWithFinal(participant, call).some(({ identity }) => identity.sessionId === sessionId)
-          if (isFree(row) || !isForSession(source, row) || !isStillThere()) continue
+          const isThere = () => table.detachedWithFinal(participant, call).some(hasId(sessionId))
+          if (isFree(row) || !isForSession(source, row) || !isThere()) continue
           await inbox.ask(row.owner, ['inherit', sessionId, row.sessionId, call])
         }
       }
@@ -102,6 +101,11 @@ export function createFinals({ node, table, rows, owner, inbox, settle }: Finals
     },
   }
 }
+
+const hasId =
+  (sessionId: string) =>
+  ({ identity }: Session) =>
+    identity.sessionId === sessionId
 
 /** Whether a notice that waits in a session is for a newer one of its device. */
 function isForSession(source: Session, row: Row): boolean {

@@ -22,53 +22,22 @@ interface ComingBack {
   readonly next?: Sink | undefined
 }
 
-/** Sessions whose clients come back here: they become this node's own first, and then it is as on one node. */
+/** Resumes sessions whose clients come back here: each becomes this node's own first, and then it is as on one node. */
 export function createResumes({
   table,
   owner,
   registered,
 }: ResumesOptions): Pick<Sessions, 'sinkToReplace' | 'resume'> {
-  /** In which turn sockets came back: the owner counts. Of several at once the newest wins [RES1]. */
-  const turns = new WeakMap<Sink, number>()
-
-  /** Makes the session this node's own for a socket. `next`: that socket again, where it wants a turn among several. */
-  async function bringHere({ id, identity, seq, sink, next }: ComingBack): Promise<void> {
-    const isOver = () => sink?.isClosed === true
-    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, seq, isOver }
-    try {
-      if (!owner.isHere(id)) await owner.acquire(id, comesBack)
-    } catch (error) {
-      if (error instanceof LateError && next !== undefined) turnAway(next)
-      throw error
-    }
-    const session = table.get(id)
-    if (next === undefined || session === undefined || !isOwn(session, identity)) return
-    if (comesBack.turn === 0) comesBack.turn = ++session.turn
-    // Before anybody is asked: who comes meanwhile is newer.
-    turns.set(next, comesBack.turn)
-    const ahead = socketAhead(session, seq)
-    if (ahead !== undefined) {
-      if (await ahead.probe()) turnAway(next)
-      if (isOver()) throw new ClosedError()
-    }
-    giveWay(id, next)
-  }
-
-  /** Another one came back after this one. */
-  function giveWay(id: string, sink: Sink): void {
-    const turn = turns.get(sink)
-    if (turn === undefined || turn >= (table.get(id)?.turn ?? 0)) return
-    turnAway(sink)
-  }
+  const { bringHere, giveWay, hasTurn } = createTurns(table, owner)
 
   /**
-   * Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. It gets its
-   * socket in the turn in which that is so: nothing would be told at one that is being given away [INV4].
+   * Until the session is here, and no other socket has it: it may go elsewhere while an earlier socket is waited for. It gets
+   * its socket in the turn in which that is so: nothing would be delivered to a session that is being given away [INV4].
    */
   async function bringAndOpen<T>(coming: ComingBack, sink: Sink, retired: Sink | undefined, open: () => T): Promise<T> {
     const { id, identity } = coming
     for (let tries = 0, last = retired; tries < mostTries; tries++) {
-      if (!sink.isClosed) await bringHere({ ...coming, sink, next: turns.has(sink) ? sink : undefined })
+      if (!sink.isClosed) await bringHere({ ...coming, sink, next: hasTurn(sink) ? sink : undefined })
       if (sink.isClosed) throw new ClosedError()
       if (table.get(id) !== undefined && !owner.isHere(id)) continue
       const here = table.sinkToReplace(id, identity)
@@ -103,4 +72,41 @@ export function createResumes({
       return open
     },
   }
+}
+
+/** In which turn sockets came back: the owner counts. Of several at once the newest wins [RES1]. */
+function createTurns(table: SessionTable, owner: Owner) {
+  const turns = new WeakMap<Sink, number>()
+
+  /** Makes the session this node's own for a socket. `next`: that socket again, where it wants a turn among several. */
+  async function bringHere({ id, identity, seq, sink, next }: ComingBack): Promise<void> {
+    const isOver = () => sink?.isClosed === true
+    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, seq, isOver }
+    try {
+      if (!owner.isHere(id)) await owner.acquire(id, comesBack)
+    } catch (error) {
+      if (error instanceof LateError && next !== undefined) turnAway(next)
+      throw error
+    }
+    const session = table.get(id)
+    if (next === undefined || session === undefined || !isOwn(session, identity)) return
+    if (comesBack.turn === 0) comesBack.turn = ++session.turn
+    // Before any socket is asked: a client that comes meanwhile is newer.
+    turns.set(next, comesBack.turn)
+    const ahead = socketAhead(session, seq)
+    if (ahead !== undefined) {
+      if (await ahead.probe()) turnAway(next)
+      if (isOver()) throw new ClosedError()
+    }
+    giveWay(id, next)
+  }
+
+  /** Another one came back after this one. */
+  function giveWay(id: string, sink: Sink): void {
+    const turn = turns.get(sink)
+    if (turn === undefined || turn >= (table.get(id)?.turn ?? 0)) return
+    turnAway(sink)
+  }
+
+  return { bringHere, giveWay, hasTurn: (sink: Sink) => turns.has(sink) }
 }

@@ -19,6 +19,7 @@ const outbox = 'delivery/outbox.ts'
 const relay = 'calls/relay.ts'
 const claims = 'cluster/claims.ts'
 const handoffs = 'cluster/handoffs.ts'
+const leaving = 'cluster/leaving.ts'
 const writer = 'cluster/writer.ts'
 const answers = 'cluster/answers.ts'
 const inbox = 'cluster/inbox.ts'
@@ -112,7 +113,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a session is given away without its last save',
-    file: handoffs,
+    file: leaving,
     find: 'await saves.give(session, to)',
     put: 'await saves.settle()',
   },
