@@ -1,34 +1,23 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { ClientRequest, MessageParser, ParsedMessage, RequestNumber } from '@ringwire/protocol/envelope'
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
-import { readReason } from '@ringwire/protocol/events/call'
-import type { PresenceState, PresenceWatch } from '@ringwire/protocol/events/presence'
 import { type RelaySender, relaySender } from '@ringwire/protocol/relay-text'
-import type { SessionClaims, Verification } from '../auth/tokens.ts'
-import { sameParticipant } from '../call/call.ts'
-import type { Calls } from '../calls/calls.ts'
-import type { Quality } from '../calls/quality.ts'
-import type { Relay } from '../calls/relay.ts'
-import type { ClientSession, Waiter } from '../calls/request.ts'
+import type { SessionClaims } from '../auth/tokens.ts'
+import type { Waiter } from '../calls/request.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { Presence } from '../presence/presence.ts'
 import { aboutRequest } from './about.ts'
-import { type Answer, acknowledged, answered, encodeError, onlyExtended, refused, relayed, replyTo } from './answer.ts'
+import { type Answer, encodeError, refused, replyTo } from './answer.ts'
 import { isUnlimited } from './rate-gate.ts'
+import { createRequests, type RequestingSession, type RequestsOptions } from './requests.ts'
 
 /** A session as its connection knows it. */
-export interface SignalingSession extends ClientSession {
+export interface SignalingSession extends RequestingSession {
   readonly displayName: string
-  /** Of the token, in ms since the epoch. */
-  readonly expiresAt: number
   /** When its token was issued, in ms since the epoch. */
   readonly issuedAt: number
   /** The tag of the product key that its token was issued with [KEY1]. */
   readonly key: string | null
-  /** Connected with `?ext=1` [EXT1]. */
-  readonly extended: boolean
   /** Of the token; null where it names none [SRV2]. */
   readonly appVersion?: string | null
   /** As its relays name it; made with the first message. */
@@ -73,18 +62,8 @@ export interface Dispatch {
   aboutOf(text: string): readonly string[] | undefined
 }
 
-export interface DispatchOptions {
+export interface DispatchOptions extends RequestsOptions {
   readonly parse: MessageParser
-  readonly calls: Calls
-  readonly relay: Relay
-  readonly quality: Pick<Quality, 'report'>
-  readonly presence: Pick<Presence, 'watch' | 'restrict'>
-  readonly isPresenceOpen: (product: string) => boolean
-  readonly verify: (token: string) => Verification
-  /** A session goes on with a token that is over then. */
-  readonly renew: (session: SignalingSession, expiresAt: number) => void
-  /** Wall clock, ms since the epoch. */
-  readonly now: () => number
   readonly onError: (error: unknown, event: string) => void
   /** What a client asked for was answered, with an error where it was refused [LOG2]. */
   readonly onAnswered: (session: SignalingSession, asked: Asked | undefined, error: ErrorBody | undefined) => void
@@ -96,97 +75,12 @@ interface Asked {
   readonly data: object
 }
 
-const verbs = {
-  'call.accept': 'accept',
-  'call.connected': 'connected',
-  'call.reject': 'reject',
-  'call.cancel': 'cancel',
-  'call.end': 'end',
-} as const
-
 const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
 
 /** From a text to what happens and what is answered. Only the connection sends and closes. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { parse, calls, relay, quality, verify, renew, now, onError, onAnswered } = options
-  const { presence, isPresenceOpen } = options
-
-  function handle(session: SignalingSession, request: ClientRequest, waiter: Waiter | undefined): MaybePromise<Answer> {
-    if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
-    switch (request.event) {
-      case 'webrtc.ice_candidate':
-      case 'webrtc.offer':
-      case 'webrtc.answer':
-        return andThen(
-          relay.relay(session, request.event, request.data, numberOf(session, request), waiter, request.passedOn),
-          (result) => relayed(request.data.call_uuid, result),
-        )
-      case 'call.media': {
-        const { call_uuid, audio, video, screen } = request.data
-        return andThen(
-          relay.relay(session, request.event, { call_uuid, audio, video, screen }, numberOf(session, request), waiter),
-          (result) => relayed(call_uuid.toLowerCase(), result),
-        )
-      }
-      case 'call.stats':
-        if (!session.extended) return onlyExtended('call.stats')
-        return quality
-          .report(session, request.data)
-          .then((result) => answered(request.data.call_uuid.toLowerCase(), result))
-      case 'call.invite':
-        // A call may outlive its token, but none begins after it [WS5].
-        if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
-        return calls.invite(session, request.data, waiter).then((outcome) => {
-          if (!outcome.ok) return outcome
-          return { event: 'call.invited', data: outcome.value, handedOn: outcome.handedOn }
-        })
-      case 'call.accept':
-      case 'call.connected':
-        return calls.verb(session, verbs[request.event], request.data.call_uuid, null, waiter).then(acknowledged)
-      case 'call.reject':
-      case 'call.cancel':
-      case 'call.end':
-        return calls
-          .verb(session, verbs[request.event], request.data.call_uuid, readReason(request.data.reason), waiter)
-          .then(acknowledged)
-      case 'call.alerting':
-        return calls.alerting(session, request.data.call_uuid, numberOf(session, request)).then(acknowledged)
-      case 'presence.watch':
-        return watch(session, request.data)
-      case 'auth.refresh':
-        return refresh(session, request.data.token)
-    }
-  }
-
-  /** A session may only watch its peers, and only if the product allows it [PRES1]. */
-  function watch(session: SignalingSession, { participants }: PresenceWatch): MaybePromise<Answer> {
-    if (!session.extended) return onlyExtended('presence.watch')
-    const { product } = session.participant
-    const arePeers = participants.every(({ role }) => session.allowedPeerRoles.includes(role))
-    if (!isPresenceOpen(product) || !arePeers) return refused('ACTION_NOT_ALLOWED')
-    const watched = participants.map(({ role, user_id: userId }) => ({ product, role, userId }))
-    return presence.watch(session, watched).then((found) => {
-      if (!found.ok) return found
-      const data: PresenceState = { participants: found.participants }
-      return { event: 'presence.state', data }
-    })
-  }
-
-  /** A new token of the same participant and device [WS5]. */
-  function refresh(session: SignalingSession, token: string): Answer {
-    if (!session.extended) return onlyExtended('auth.refresh')
-    const verified = verify(token)
-    if (!verified.ok) return refused('AUTH_TOKEN_INVALID')
-    const { claims } = verified
-    const same = sameParticipant(claims.participant, session.participant) && claims.deviceId === session.deviceId
-    if (!same) return refused('AUTH_TOKEN_INVALID')
-    // What the session has already, as a sign of life: nothing is new.
-    if (claims.expiresAt !== session.expiresAt) renew(session, claims.expiresAt)
-    // The new token may not allow it to watch the same participants any more [PRES1].
-    presence.restrict(session, claims.allowedPeerRoles)
-    const data: AuthRefreshed = { expires_at: new Date(claims.expiresAt).toISOString() }
-    return { event: 'auth.refreshed', data, refreshed: claims }
-  }
+  const { parse, onError, onAnswered } = options
+  const handle = createRequests(options)
 
   function failed(error: unknown, event: string): Answer {
     onError(error, event)
@@ -201,29 +95,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     waiter?: Waiter,
     isLast = false,
   ): MaybePromise<DispatchResult> {
-    const ids = idsOf(message)
-    const { requestId } = ids
-    const n = typeof ids.n === 'number' ? ids.n : undefined
-    const asked = message.kind === 'request' ? message.request : undefined
-    if (session.extended && ids.n !== undefined) {
-      if (n !== undefined && n <= handled) return nothing
-      if (n !== handled + 1 && !isLast) {
-        const error = misnumbered(handled + 1)
-        onAnswered(session, asked, error)
-        return { reply: encodeError(error, requestId), malformed: n === undefined, n: undefined }
-      }
+    const taken = take(message, session, handled, refusal, isLast)
+    if ('result' in taken) {
+      if (taken.error !== undefined) onAnswered(session, taken.asked, taken.error)
+      return taken.result
     }
-    if (refusal !== undefined && !(refusal.mayBeUnlimited && asked !== undefined && isUnlimited(asked.event))) {
-      onAnswered(session, asked, refusal.error)
-      // Over the rate nobody judges what it was.
-      return { reply: encodeError(refusal.error, requestId), malformed: false, n }
-    }
-    if (message.kind === 'ignored') return { ...nothing, n }
-    if (message.kind === 'error') {
-      onAnswered(session, askedBy(message), message.error)
-      return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
-    }
-    const { request } = message
+    const { request, n } = taken
     const finish = (answer: Answer): DispatchResult => {
       onAnswered(session, request, 'error' in answer ? answer.error : undefined)
       const reply = replyTo(session.extended, request.requestId, answer)
@@ -258,6 +135,45 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 }
 
+/** What is answered about a message that has no effect. */
+interface NotTaken {
+  readonly result: DispatchResult
+  readonly asked?: Asked | undefined
+  /** Undefined where nothing is wrong with it. */
+  readonly error?: ErrorBody
+}
+
+/** The request of a message, where it is to take effect. */
+function take(
+  message: ParsedMessage,
+  session: SignalingSession,
+  handled: number,
+  refusal: Refusal | undefined,
+  isLast: boolean,
+): { readonly request: ClientRequest; readonly n: number | undefined } | NotTaken {
+  const ids = idsOf(message)
+  const { requestId } = ids
+  const n = typeof ids.n === 'number' ? ids.n : undefined
+  const asked = message.kind === 'request' ? message.request : undefined
+  if (session.extended && ids.n !== undefined) {
+    if (n !== undefined && n <= handled) return { result: nothing }
+    if (n !== handled + 1 && !isLast) {
+      const error = misnumbered(handled + 1)
+      const result = { reply: encodeError(error, requestId), malformed: n === undefined, n: undefined }
+      return { result, asked, error }
+    }
+  }
+  if (refusal !== undefined && !(refusal.mayBeUnlimited && asked !== undefined && isUnlimited(asked.event))) {
+    // Over the rate nobody judges what it was.
+    const { error } = refusal
+    return { result: { reply: encodeError(error, requestId), malformed: false, n }, asked, error }
+  }
+  if (message.kind === 'ignored') return { result: { ...nothing, n } }
+  if (message.kind === 'request') return { request: message.request, n }
+  const { error, malformed } = message
+  return { result: { reply: encodeError(error, requestId), malformed, n }, asked: askedBy(message), error }
+}
+
 function senderOf(session: SignalingSession): RelaySender {
   const { userId, role } = session.participant
   session.sender ??= relaySender(userId, role)
@@ -279,11 +195,6 @@ function askedBy({ event }: ParsedMessage & { kind: 'error' }): Asked | undefine
   return event && { event, data: {} }
 }
 
-/** The number under which a request may come again [EXT4]. */
-function numberOf({ extended }: SignalingSession, { n }: ClientRequest): number | undefined {
-  return extended && typeof n === 'number' ? n : undefined
-}
-
 /** What another one may follow before it is answered [ORD1]. */
 function isRelay(event: ClientEventName): boolean {
   return (
@@ -293,11 +204,4 @@ function isRelay(event: ClientEventName): boolean {
 
 function isHangUp(event: ClientEventName): boolean {
   return event === 'call.end' || event === 'call.cancel' || event === 'call.reject'
-}
-
-const own: readonly ClientEventName[] = ['call.alerting', 'call.media', 'call.stats', 'presence.watch', 'auth.refresh']
-
-/** What a token may permit or not; the rest is the session's own business. */
-function isAction(event: ClientEventName): boolean {
-  return !own.includes(event)
 }
