@@ -65,21 +65,6 @@ export const pruneRevocationsSql = `
  * and from the command line, on the calling thread. While the service runs it only takes tokens back: the writer thread does.
  */
 export function createProductStore(db: Database, writes: RowWrites): ProductStore {
-  const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
-  const listKeys = db.query<KeyRow, [number]>(keysSql(''))
-  const putKey = db.query(`
-    INSERT INTO product_keys (key_id, products, disabled, origin, created_at) VALUES (?, ?, 0, ?, ?)
-    ON CONFLICT (key_id) DO UPDATE SET products = excluded.products, disabled = 0, origin = excluded.origin`)
-  const putSecret = db.query(`
-    INSERT INTO product_key_secrets (key_id, secret_hash) VALUES (?, ?)
-    ON CONFLICT (key_id, secret_hash) DO UPDATE SET valid_until = NULL`)
-  const dropSecrets = db.query('DELETE FROM product_key_secrets WHERE key_id = ? AND secret_hash <> ?')
-  const dropOldSecrets = db.query('DELETE FROM product_key_secrets WHERE key_id = ? AND valid_until <= ?')
-  const retireSecret = db.query(
-    'UPDATE product_key_secrets SET valid_until = ? WHERE key_id = ? AND valid_until IS NULL AND secret_hash <> ?',
-  )
-  const hasKey = db.query('SELECT 1 FROM product_keys WHERE key_id = ?')
-  const setDisabled = db.query('UPDATE product_keys SET disabled = ? WHERE key_id = ?')
   const settings = db.query<SettingsRow, [string]>('SELECT * FROM product_settings WHERE product = ?')
   const listSettings = db.query<SettingsRow, []>('SELECT * FROM product_settings ORDER BY product')
   const putSettings = db.query(`
@@ -102,29 +87,7 @@ export function createProductStore(db: Database, writes: RowWrites): ProductStor
   }
 
   return {
-    findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
-    listKeys: (now) => attempt(() => keysOf(listKeys.all(now))),
-    putKey(key, now, oldValidUntil = now) {
-      const put = db.transaction(() => {
-        putKey.run(key.keyId, JSON.stringify(key.products), key.origin, now)
-        retireSecret.run(oldValidUntil, key.keyId, key.secretHash)
-        putSecret.run(key.keyId, key.secretHash)
-        if (oldValidUntil > now) dropOldSecrets.run(key.keyId, now)
-        else dropSecrets.run(key.keyId, key.secretHash)
-      })
-      return attempt(() => put.immediate())
-    },
-    setDisabled: (keyId, disabled) => attempt(() => setDisabled.run(disabled ? 1 : 0, keyId).changes > 0),
-    rotateKey(keyId, secretHash, oldValidUntil, now) {
-      const rotate = db.transaction(() => {
-        if (hasKey.get(keyId) === null) return false
-        retireSecret.run(oldValidUntil, keyId, secretHash)
-        putSecret.run(keyId, secretHash)
-        dropOldSecrets.run(keyId, now)
-        return true
-      })
-      return attempt(() => rotate.immediate())
-    },
+    ...createKeys(db),
     settings(product) {
       return attempt(() => {
         const row = settings.get(product)
@@ -153,6 +116,52 @@ export function createProductStore(db: Database, writes: RowWrites): ProductStor
       ),
     pruneRevocations: (before) => write([pruneRevocationsSql, before]),
     close: () => db.close(),
+  }
+}
+
+type Keys = Pick<ProductStore, 'findKey' | 'listKeys' | 'putKey' | 'setDisabled' | 'rotateKey'>
+
+function createKeys(db: Database): Keys {
+  const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
+  const listKeys = db.query<KeyRow, [number]>(keysSql(''))
+  const putKey = db.query(`
+    INSERT INTO product_keys (key_id, products, disabled, origin, created_at) VALUES (?, ?, 0, ?, ?)
+    ON CONFLICT (key_id) DO UPDATE SET products = excluded.products, disabled = 0, origin = excluded.origin`)
+  const putSecret = db.query(`
+    INSERT INTO product_key_secrets (key_id, secret_hash) VALUES (?, ?)
+    ON CONFLICT (key_id, secret_hash) DO UPDATE SET valid_until = NULL`)
+  const dropSecrets = db.query('DELETE FROM product_key_secrets WHERE key_id = ? AND secret_hash <> ?')
+  const dropOldSecrets = db.query('DELETE FROM product_key_secrets WHERE key_id = ? AND valid_until <= ?')
+  const retireSecret = db.query(
+    'UPDATE product_key_secrets SET valid_until = ? WHERE key_id = ? AND valid_until IS NULL AND secret_hash <> ?',
+  )
+  const hasKey = db.query('SELECT 1 FROM product_keys WHERE key_id = ?')
+  const setDisabled = db.query('UPDATE product_keys SET disabled = ? WHERE key_id = ?')
+
+  return {
+    findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
+    listKeys: (now) => attempt(() => keysOf(listKeys.all(now))),
+    putKey(key, now, oldValidUntil = now) {
+      const put = db.transaction(() => {
+        putKey.run(key.keyId, JSON.stringify(key.products), key.origin, now)
+        retireSecret.run(oldValidUntil, key.keyId, key.secretHash)
+        putSecret.run(key.keyId, key.secretHash)
+        if (oldValidUntil > now) dropOldSecrets.run(key.keyId, now)
+        else dropSecrets.run(key.keyId, key.secretHash)
+      })
+      return attempt(() => put.immediate())
+    },
+    setDisabled: (keyId, disabled) => attempt(() => setDisabled.run(disabled ? 1 : 0, keyId).changes > 0),
+    rotateKey(keyId, secretHash, oldValidUntil, now) {
+      const rotate = db.transaction(() => {
+        if (hasKey.get(keyId) === null) return false
+        retireSecret.run(oldValidUntil, keyId, secretHash)
+        putSecret.run(keyId, secretHash)
+        dropOldSecrets.run(keyId, now)
+        return true
+      })
+      return attempt(() => rotate.immediate())
+    },
   }
 }
 
