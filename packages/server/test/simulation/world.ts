@@ -84,7 +84,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
     failure = error
     isOver = true
   })
-  await scheduler.run(seconds * 1_000 + 10 * endPatienceMs, () => isOver)
+  await scheduler.runAtOnce(seconds * 1_000 + 10 * endPatienceMs, () => isOver)
   if (failure !== undefined) throw failure
   if (!isOver) stuck.push('the world does not come to an end')
   const header = {
