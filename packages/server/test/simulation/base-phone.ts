@@ -22,6 +22,8 @@ const backoffMs = 400
 const patience = { helloMs: 2_500, probeMs: 5_000 } as const
 /** The phone stops a ring by itself when it is over by this much and the service has said nothing more. In ms. */
 const afterRingMs = 1_000
+/** No ring lasts longer, in ms. */
+const longestRingMs = 60_000
 /** Its calls end with one of these, or with an error to a request that is about them. */
 const hangUps: readonly string[] = ['call.end', 'call.cancel', 'call.reject']
 /** Nobody knows it, and the answer says that everything before it has taken effect [ORD1, ENV3]. */
@@ -158,7 +160,8 @@ export class BasePhone implements Handset {
   private ring(callUuid: string, expiresAt: number): void {
     const { timers, now } = this.options
     this.stopRing(callUuid)
-    const ms = expiresAt - now() + afterRingMs
+    // Its node may not have heard yet that the clock jumped.
+    const ms = Math.min(expiresAt - now(), longestRingMs) + afterRingMs
     const data = { call_uuid: callUuid, ended_at: '' }
     this.rings.set(
       callUuid,

@@ -17,7 +17,7 @@ import { type Left, type LeftRow, leaseMs, ownMs } from '../../src/ports/outbox.
 import type { Seen } from '../../src/stores/sql/call-steps.ts'
 import type { Scheduler } from './scheduler.ts'
 import { Holders } from './signs.ts'
-import { Part } from './way.ts'
+import { Server } from './way.ts'
 
 interface OutboxRow {
   readonly key: string
@@ -37,7 +37,7 @@ interface NodeRow {
 const latestMs = 60_000
 
 /** A PostgreSQL, as the statements of `stores/postgres` use it: each is whole or not at all, and what it committed stays. */
-export class Database extends Part {
+export class Database extends Server {
   readonly signs = new Holders()
   private runs = 1
   private readonly calls = new Map<string, Call>()
@@ -46,6 +46,8 @@ export class Database extends Part {
   private readonly nodes = new Map<string, NodeRow>()
   private outages: Outage[] = []
   private lastRow = 0
+  /** When each step of a call was committed, whatever its clock said. */
+  private readonly commits = new Map<string, readonly number[]>()
   private readonly scheduler: Scheduler
   private readonly startedAt: number
 
@@ -67,8 +69,11 @@ export class Database extends Part {
 
   /** In ms since the epoch. */
   get now(): number {
-    return this.startedAt + this.scheduler.now
+    return this.startedAt + this.scheduler.now + this.jumpedMs
   }
+
+  /** When a version of a call was committed, in ms since the epoch, by a clock that never jumped. */
+  readonly committedAt = (callUuid: string, version: number): number => this.commits.get(callUuid)?.[version - 1] ?? 0
 
   /** Every call with its events, in the order in which they began. */
   get all(): readonly (readonly [call: Call, events: readonly CallEvent[]])[] {
@@ -99,6 +104,9 @@ export class Database extends Part {
       const key = callKey(call)
       this.calls.set(key, call)
       this.events.set(key, [...(this.events.get(key) ?? []), event])
+      const { callUuid } = call
+      const before = this.commits.get(callUuid) ?? []
+      this.commits.set(callUuid, [...before, Math.round(this.startedAt + this.scheduler.now)])
       this.outbox.set(++this.lastRow, { key, version: call.version, freeAt: this.now + ownMs })
       return this.lastRow
     })

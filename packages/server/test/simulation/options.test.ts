@@ -37,7 +37,7 @@ describe('the command line of npm run simulate', () => {
     [['--seeds', '0'], '--seeds is a whole number from 1 to 1000000, not 0'],
     [['--nodes', 'three'], '--nodes is a whole number from 2 to 9, not three'],
     [['--users', '1.5'], '--users is a whole number from 2 to 100, not 1.5'],
-    [['--mix', 'calm'], '--mix is usual or own, not calm'],
+    [['--mix', 'calm'], '--mix is usual, own or clocks, not calm'],
     [['--sekonds', '5'], "Unknown option '--sekonds'"],
   ])('%j is refused with what is wrong', (args, message) => {
     const parsed = parseOptions(args)

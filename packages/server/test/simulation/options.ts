@@ -18,7 +18,7 @@ export type Parsed =
   | { readonly ok: true; readonly options: SimulateOptions }
   | { readonly ok: false; readonly message: string }
 
-export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--mix usual|own] [--record FILE]`
+export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--mix usual|own|clocks] [--record FILE]`
 
 export const defaultWorld = { nodes: 3, users: 4, seconds: 60 } as const
 const mostSeed = 2 ** 32 - 1
@@ -58,9 +58,10 @@ export function parseOptions(args: string[]): Parsed {
       }
   }
   const { mix = 'own' } = values
-  if (mix !== 'own' && mix !== 'usual') return { ok: false, message: `--mix is usual or own, not ${mix}` }
+  if (mix !== 'own' && mix !== 'usual' && mix !== 'clocks')
+    return { ok: false, message: `--mix is usual, own or clocks, not ${mix}` }
   const { seeds, from, workers, ...sizes } = numbers
-  const world = mix === 'usual' ? ({ ...sizes, mix } as const) : sizes
+  const world = mix === 'own' ? sizes : ({ ...sizes, mix } as const)
   return { ok: true, options: { seeds, from, workers, world, record: values.record ?? null } }
 }
 

@@ -3,7 +3,7 @@ import type { Copy, Directory, Master, Row, RowFields } from '../../src/cluster/
 import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
 import type { Host, Scheduler } from './scheduler.ts'
 import { Holders } from './signs.ts'
-import { Part, type Way } from './way.ts'
+import { Server, type Way } from './way.ts'
 
 /** What the server knows of one session. */
 interface Stored {
@@ -63,7 +63,7 @@ const tombMs = 60_000
  * A server of Redis, as the scripts of `stores/redis/lua` use it: what it does at once is whole or not at all. It promises
  * nothing more: it may be emptied, and a replica that lacks the end may take over.
  */
-export class RedisWorld extends Part {
+export class RedisWorld extends Server {
   readonly signs = new Holders()
   private content = empty()
   private replica = empty()
@@ -109,7 +109,7 @@ export class RedisWorld extends Part {
   }
 
   private get now(): number {
-    return this.scheduler.now
+    return this.scheduler.now + this.jumpedMs
   }
 
   private stored(id: string): Stored | undefined {
@@ -221,8 +221,7 @@ export class RedisWorld extends Part {
 
   /** What came after a letter; who reads has no need of those before. */
   lettersAfter(to: string, id: number): readonly Letter[] {
-    const letters = (this.content.inboxes.get(to) ?? []).filter((letter) => letter.id > id)
-    return letters
+    return (this.content.inboxes.get(to) ?? []).filter((letter) => letter.id > id)
   }
 
   trim(to: string, id: number): void {

@@ -18,6 +18,17 @@ for (const seed of [1, 2, 4]) {
   }, 120_000)
 }
 
+test('clocks of the stores jump: the world repeats, and the checker has what happened on one clock', async () => {
+  const options = { ...defaultWorld, seed: 3, seconds: 20, mix: 'clocks' } as const
+  const { recording, steps } = await live(options)
+  const jumps = recording.header.faults.filter(({ kind }) => kind.startsWith('clock of'))
+  expect(jumps.length).toBeGreaterThan(2)
+  const { startedAt } = recording.header
+  const lastAt = Math.max(...recording.traces.flatMap(({ entries }) => entries.map(({ at }) => at)))
+  for (const { at } of recording.events) expect(at).toBeWithin(startedAt, startedAt + lastAt + 1)
+  expect((await live(options)).steps).toBe(steps)
+}, 120_000)
+
 /** Small worlds in which something was wrong once. */
 const mended: readonly (readonly [what: string, world: WorldOptions])[] = [
   [
@@ -35,6 +46,10 @@ const mended: readonly (readonly [what: string, world: WorldOptions])[] = [
   [
     'a log is full of what somebody with several phones sent',
     { seed: 61365, nodes: 3, users: 6, seconds: 6, mix: 'usual' },
+  ],
+  [
+    'Redis was emptied, and a node that owned a session earlier writes it first',
+    { seed: 80081, nodes: 3, users: 6, seconds: 28, without: [5] },
   ],
 ]
 for (const [what, world] of mended) {

@@ -40,6 +40,17 @@ export class Part {
   }
 }
 
+/** A store, which has a wall clock. */
+export class Server extends Part {
+  /** By how much its clock has jumped, in ms. */
+  protected jumpedMs = 0
+
+  /** Its clock is put forward by so many ms, or back. */
+  jump(ms: number): void {
+    this.jumpedMs += ms
+  }
+}
+
 /** How things are between a node and a store. */
 export class Link extends Part {
   /** Of so many commands in a thousand the connection loses its answer, and those that follow, until it breaks. */

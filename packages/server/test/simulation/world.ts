@@ -1,9 +1,10 @@
 import type { Timers } from '../../src/ports/clock.ts'
 import { check, type Verdict } from '../chaos/check/check.ts'
 import type { Violation } from '../chaos/check/findings.ts'
-import type { CallRow, EventRow, Recording, Trace } from '../chaos/recording.ts'
+import type { CallRow, EventRow, Header, Recording, Trace } from '../chaos/recording.ts'
 import { Random } from '../fuzz/random.ts'
 import { checkApart } from './apart.ts'
+import { createJumps, onOneClock } from './clocks.ts'
 import { Cluster, startedAt } from './cluster.ts'
 import type { Database } from './database.ts'
 import { createFaults } from './faults.ts'
@@ -20,8 +21,11 @@ export interface WorldOptions {
   readonly seconds: number
   /** Faults that do not happen, by when they would have been drawn: 0 is the first. */
   readonly without?: readonly number[]
-  /** The mix of faults of the seeds that were recorded before each seed drew its own; undefined: its own. */
-  readonly mix?: 'usual'
+  /**
+   * `usual`: the mix of faults of the seeds that were recorded before each seed drew its own. `clocks`: its own, and clocks jump
+   * beside that. Undefined: its own.
+   */
+  readonly mix?: 'usual' | 'clocks'
 }
 
 export interface Outcome {
@@ -37,6 +41,8 @@ export interface Outcome {
   readonly mix: string
 }
 
+/** Tells what clocks do from what else is drawn from a seed. */
+const clocksSalt = 0x51ab7e11
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */
 const networkLossMs = 20_000
@@ -57,6 +63,8 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   let isOver = false
   const mix = options.mix === 'usual' ? usualMix : mixOf(seed)
   const faults = createFaults({ cluster, count, random: random.fork(), timers, at, without, mix })
+  const jumps = createJumps({ cluster, random: new Random(Math.imul(seed ^ clocksSalt, 0x85ebca6b)), timers, at })
+  const hasJumps = options.mix === 'clocks'
   const people = invite({ scheduler, cluster, count, users, random: random.fork(), timers, at })
 
   async function course(): Promise<void> {
@@ -73,50 +81,60 @@ export async function live(options: WorldOptions): Promise<Outcome> {
       phone.connect()
       person.start()
     }
+    if (hasJumps) jumps.run().catch(fail)
     await faults.run(seconds * 1_000)
+    jumps.stop()
     isCalm = true
     stuck.push(...(await finish(people, cluster, timers)))
     isOver = true
   }
 
   let failure: unknown
-  course().catch((error) => {
+  function fail(error: unknown): void {
     failure = error
     isOver = true
-  })
+  }
+  course().catch(fail)
   await scheduler.runAtOnce(seconds * 1_000 + 10 * endPatienceMs, () => isOver)
   if (failure !== undefined) throw failure
   if (!isOver) stuck.push('the world does not come to an end')
-  const header = {
-    seed,
-    nodes: count,
-    store: 'postgresql',
-    redis: 'one',
-    users,
-    durationS: seconds,
-    startedAt,
-  } as const
-  const recording: Recording = {
+  const more = { stuck, faults: [...faults.records, ...jumps.records], bugs: cluster.bugs }
+  const { recording, verdict } = judge(people, recordingOf(options, people, cluster.database, more), (seen) =>
+    hasJumps ? onOneClock(seen, cluster.database) : seen,
+  )
+  const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
+  return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn(), mix: mix.name }
+}
+
+function recordingOf(
+  { seed, nodes, users, seconds }: WorldOptions,
+  people: readonly Guest[],
+  database: Database,
+  more: Required<Pick<Header, 'stuck' | 'faults' | 'bugs'>>,
+): Recording {
+  return {
     header: {
-      ...header,
+      ...({ seed, nodes, store: 'postgresql', redis: 'one', users, durationS: seconds, startedAt } as const),
       resumeWindowMs: times.resumeWindowMs,
-      ...{ stuck, faults: faults.records, crashes: [], bugs: cluster.bugs },
+      ...{ stuck: more.stuck, faults: more.faults, crashes: [], bugs: more.bugs },
       apart: [...new Set(people.filter(({ isApart }) => isApart).map(({ person }) => person.userId))],
     },
     traces: tracesOf(people, false),
     tracesApart: people.flatMap(({ isApart, trace }) => (isApart ? trace : [])),
-    ...rowsOf(cluster.database),
+    ...rowsOf(database),
     histories: [],
     hooks: [],
   }
+}
+
+/** `onClock`: what was seen, on the clock that the checker goes by. */
+function judge(people: readonly Guest[], recorded: Recording, onClock: (seen: Recording) => Recording) {
+  const recording = onClock(recorded)
   const { violations, counts } = check(recording)
   const more: Violation[] = []
-  checkApart(tracesOf(people, true), recording, (kind, text, where = {}) =>
-    more.push({ kind, text, ...where } as Violation),
-  )
-  const verdict = { violations: [...violations, ...more], counts }
-  const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
-  return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn(), mix: mix.name }
+  const { traces } = onClock({ ...recorded, traces: tracesOf(people, true) })
+  checkApart(traces, recording, (kind, text, where = {}) => more.push({ kind, text, ...where } as Violation))
+  return { recording, verdict: { violations: [...violations, ...more], counts } }
 }
 
 function tracesOf(people: readonly Guest[], isApart: boolean): Trace[] {
