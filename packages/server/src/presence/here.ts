@@ -1,7 +1,7 @@
 import { type Participant, participantKey } from '../call/call.ts'
 import { mostComing } from '../ports/online.ts'
 
-/** Who is gone for so long is offline: a page that is loaded again is not. In ms. */
+/** A person without a socket is offline after this time: a page that is loaded again is back before it. In ms. */
 export const goneMs = 5_000
 
 interface Person {

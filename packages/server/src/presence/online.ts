@@ -17,7 +17,7 @@ const startMs = 15_000
 /** How often it is looked for what is to be written, and whose rows there are, in ms. */
 const workMs = 100
 const lookMs = 5_000
-/** What the store did not take is tried again so much later, in ms. */
+/** A node writes again after this time if the store failed, in ms. */
 const retryMs = 1_000
 
 export interface OnlineOptions {

@@ -19,13 +19,13 @@ import { StoreError } from '../ports/store-error.ts'
 import { inBatches } from '../time/in-batches.ts'
 import { createWatchers, keyOf, newPerson, type Person, type Watchers } from './watchers.ts'
 
-/** Everybody is looked at so often, in ms, and at most so many in a round: where more are watched it takes more rounds. */
+/** How often a round is, in ms, and how many people a round looks at: if sessions watch more, it takes more rounds. */
 const roundMs = 1_000
 const perRound = 500
-/** For those who ask anew so many may be looked at in a round beside, and for one participant so many of them. */
+/** The most people that requests may add to a round, of all participants and of one. */
 const perRoundAsked = 2_000
 const perRoundAskedByOne = 400
-/** Who is gone for so long is offline: a page that is loaded again is not [PRES1]. In ms. */
+/** A person without a session is offline after this time: a page that is loaded again is back before it [PRES1]. In ms. */
 const goneMs = 5_000
 
 export interface PresenceOptions {
@@ -105,7 +105,7 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
       const unseen = [...people].flatMap(([key, person]) => (watchers.find(key) ? [] : [person]))
       if (again > 0 || !asked.take(keyOf(by), unseen.length))
         return { ok: false, error: errorBody('RATE_LIMITED', { limit: 'messages', retry_after_ms: roundMs }) }
-      // Who is there is told also where nobody can say who is in a call: the rounds will.
+      // The answer does not need the store of the calls: if that is away, a later round tells who is in a call.
       await Promise.all([look.forSessions(unseen), look.forCalls(unseen).catch(unlessAway)])
       const watched = watchers.watch(sessionId, by.product, people, now())
       return { ok: true, participants: [...watched].map(stateOf) }
@@ -167,12 +167,12 @@ function createLooks(
   }
 }
 
-/** Who could not be told is told in the next round, if it is still so. */
+/** If a session cannot be told, the next round tells it, unless the state has changed back. */
 async function tellChanges(watchers: Watchers, sessions: PresenceOptions['sessions']): Promise<void> {
   await inBatches(watchers.outdated(), async ([sessionId, some]) => {
     // It went on elsewhere, perhaps with a token of other roles.
     if (sessions.heldHere(sessionId) === undefined) return watchers.forget(sessionId)
-    // It let go of some while others were told.
+    // The session may have let go of some of them meanwhile.
     const watched = some.filter((person) => watchers.watchedBy(sessionId).has(person))
     if (watched.length === 0) return
     const data: PresenceState = { participants: watched.map(stateOf) }

@@ -6,7 +6,7 @@ export type State = { readonly online: boolean; readonly inCall: boolean | undef
 
 export interface Person {
   readonly participant: Participant
-  /** What each session that watches him was told. */
+  /** The state that the service last told each session that watches him. */
   readonly told: Map<string, State>
   state: State
   /** Since when no session of his is there, though he counts as online. */
@@ -31,13 +31,13 @@ export function newPerson(participant: Participant): Person {
 
 export type Watchers = ReturnType<typeof createWatchers>
 
-/** Which sessions watch whom, and what each was told. */
+/** The sessions that watch, the people whom they watch, and the states that they know. */
 export function createWatchers() {
-  /** Who was looked at longest ago comes first. */
+  /** The person of the earliest look comes first. */
   const people = new Map<string, Person>()
   /** Also who watches nobody by now, while its socket is here: when it asked last counts on. */
   const watchers = new Map<string, Watcher>()
-  /** Those of whom somebody was told otherwise: they stay here until everybody was told. */
+  /** People of whom a session knows an older state. They stay here until every session knows the new one. */
   const untold = new Set<Person>()
 
   const watchedBy = (sessionId: string): ReadonlySet<Person> => watchers.get(sessionId)?.watched ?? nobody
@@ -86,9 +86,9 @@ export function createWatchers() {
       person.state = state
       if (person.told.size > 0) untold.add(person)
     },
-    /** Those who were looked at longest ago. */
+    /** The people of the earliest looks. */
     next: (count: number): Person[] => toEnd(people, count),
-    /** Of whom each session has to be told. */
+    /** The people of whom each session knows an older state. */
     outdated(): Map<string, Person[]> {
       const changed = new Map<string, Person[]>()
       for (const person of untold) {

@@ -122,7 +122,7 @@ export function createWaking(options: WakingOptions): Waking {
   }
 }
 
-/** What is left to do when a ring is over: nobody is woken any more, and those that were hear of it. */
+/** The end of a ring: the node wakes no device any more, and tells those that it woke. */
 function createRingEnds(
   { sessions, load, onError }: Pick<WakingOptions, 'sessions' | 'load' | 'onError'>,
   rings: Rings,

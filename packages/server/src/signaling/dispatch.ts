@@ -135,7 +135,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 }
 
-/** What is answered about a message that has no effect. */
+/** The answer to a message that has no effect. */
 interface NotTaken {
   readonly result: DispatchResult
   readonly asked?: Asked | undefined

@@ -33,7 +33,7 @@ const writeAhead: Write = (connection, at) => connection.writeAhead(at)
 const writeSaved: Write = (connection, at) => connection.flush(at, true)
 const writeUnsaved: Write = (connection, at) => connection.flush(at, false)
 
-/** What has to be saved before it is told, and could not be, is tried again so much later, in ms. */
+/** If a save fails, a connection that has to wait for it is tried again after this time, in ms. */
 const heldMs = 100
 
 export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flushing {
@@ -75,7 +75,7 @@ export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flu
       if (!isSaved) flushUnsaved()
       endTurn(true)
     }
-    // Where the store is away, who is here is served all the same [EXT3].
+    // While the store is away, the service serves the sockets of this node all the same [EXT3].
     saving.then(
       () => goOn(true),
       () => goOn(false),
@@ -101,14 +101,14 @@ export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flu
     isSaved() {
       const saving = save()
       saving?.catch(() => {
-        // Whoever waits for it hears of it.
+        // Those that wait for the save hear of the failure.
       })
       return saving === undefined
     },
   }
 }
 
-/** Who is owed something since the last end of a turn, and who of those of before has to wait for a save. */
+/** The connections that are owed something since the last end of a turn, and the earlier ones that wait for a save. */
 function createOwed(timers: Timers, onFailed: FlushingOptions['onFailed'], endOfTurn: () => void) {
   let requested: Connection[] = []
   let waiting: Connection[] = []
@@ -120,7 +120,7 @@ function createOwed(timers: Timers, onFailed: FlushingOptions['onFailed'], endOf
       if (requested.length === 0) timers.turn(endOfTurn)
       requested.push(connection)
     },
-    /** What need not wait is written; the others do. True: something was. */
+    /** Writes to the connections that need not wait for a save; the others wait. True if it wrote to any. */
     writeAhead(): boolean {
       const due = requested
       requested = []
@@ -132,7 +132,7 @@ function createOwed(timers: Timers, onFailed: FlushingOptions['onFailed'], endOf
       }
       return isAhead
     },
-    /** Those that wait, with what they are owed until now. */
+    /** Takes the connections that wait, each sealed at what it is owed now. */
     takeSealed(): readonly Connection[] {
       const due = waiting
       waiting = []
@@ -142,7 +142,7 @@ function createOwed(timers: Timers, onFailed: FlushingOptions['onFailed'], endOf
   }
 }
 
-/** What a socket has to be told could not be saved: it is requested again later. */
+/** Requests connections again later, because what they are owed could not be saved. */
 function createHeld(timers: Timers, request: (connection: Connection) => void) {
   const held = new Set<Connection>()
   function tryHeld(): void {

@@ -2,7 +2,7 @@ import type { TimelineRow } from '../call/observed.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 
-/** So many entries wait for the store at the most; while it is away nothing else is kept. */
+/** The most entries that wait for the store. If more come while it is away, they are dropped. */
 export const mostWaiting = 10_000
 const batchSize = 500
 

@@ -1,6 +1,6 @@
 import type { Attempted, Claimed, DeliveryStore, WebhookEndpoint } from '../ports/webhooks.ts'
 
-/** So many requests to one endpoint at once, from one node: a slow one keeps no other one waiting. */
+/** The most requests to one endpoint at once, from one node: a slow endpoint keeps no other one waiting. */
 const atOnce = 10
 
 export interface ToSend {

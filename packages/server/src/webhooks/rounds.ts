@@ -4,7 +4,7 @@ import { createLag } from './lag.ts'
 
 /**
  * Calls come first: while this process commits steps of them and the event loop is further behind than this, webhooks come in
- * rounds with a pause between them. In ms. Lag alone says too little: on a slow machine, webhooks make it themselves.
+ * rounds with a pause between them. In ms. Lag by itself says too little: on a slow machine webhooks make it themselves.
  */
 const behindMs = 1.5
 export const pauseMs = 40

@@ -10,11 +10,11 @@ import { createEnabledEndpoints } from './enabled.ts'
 import { createRounds } from './rounds.ts'
 import { createUpkeep } from './upkeep.ts'
 
-/** So often it is looked for what is due, and which endpoints there are, in ms. */
+/** How often a node looks for deliveries that are due, and for endpoints that changed, in ms. */
 const pollMs = 500
 // A little less than two polls: a refresh takes its time.
 const refreshMs = 900
-/** So often in a look, at the most, what waits behind failed ones is put off. */
+/** How often in one look, at the most, a node puts off deliveries that wait behind failed ones. */
 const putOffRounds = 10
 
 export interface WebhooksOptions extends AttemptsOptions {

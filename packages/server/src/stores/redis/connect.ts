@@ -143,7 +143,7 @@ export function connected(client: Client, ms: number, tls: boolean): Promise<voi
 }
 
 /**
- * Where one side alone speaks TLS nobody says so: a server without it waits for the rest of what it takes for a command,
+ * If only one side speaks TLS, neither says so: a server without it waits for the rest of what it takes for a command,
  * and one with it hangs up.
  */
 function hintOf(problem: string, tls: boolean): string {

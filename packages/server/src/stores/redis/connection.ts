@@ -44,7 +44,7 @@ export interface Store {
   ask<T>(tag: string, send: (server: Redis) => Promise<T>): Promise<T>
   /**
    * Resolves when commands can be sent and every server is as the service needs it; rejects with what is wrong, or after
-   * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
+   * 10 s (`startMs`). From then on the store watches them, and tells a change for the worse once.
    */
   ready(): Promise<void>
   /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */

@@ -55,7 +55,7 @@ export function createClaims(
         taken.push(...takeDue(endpointId, count, clock.now()))
       } catch (error) {
         if (taken.length === 0) throw sqlFailure(error)
-        // What was claimed goes out; the others are still due.
+        // The claimed deliveries go out; the others are still due.
         break
       }
     }

@@ -22,8 +22,8 @@ export function createSpread(db: Database, writes: HookWrites, staged: Staged) {
   )
 
   /**
-   * Stores what became of attempts, and spreads in the same commit where it `spreads`: true where more is to be spread. What is
-   * committed while it is under way is spread by the next one.
+   * Stores what became of attempts, and spreads in the same commit where it `spreads`: true where more is to be spread. The next
+   * one spreads the steps that are committed while this one is under way.
    */
   async function settle(attempted: readonly SettledRow[], spreads: boolean): Promise<boolean> {
     if (spreads) {
