@@ -16,7 +16,7 @@ export interface CallControlsProps extends PartProps {
 
 type Kind = 'audio' | 'video'
 
-const ignore = () => undefined
+const ignore = () => {}
 
 /** Microphone, camera, screen and the end of the call, with the devices to choose from. Nothing without a call. */
 export function CallControls({ className, keys = false }: CallControlsProps) {

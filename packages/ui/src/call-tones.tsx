@@ -38,7 +38,7 @@ export function CallTones(own: CallTonesProps) {
 function playFile(url: string): () => void {
   const audio = new Audio(url)
   const over = new AbortController()
-  const play = () => void audio.play().catch(() => undefined)
+  const play = () => void audio.play().catch(() => {})
   audio.loop = true
   for (const gesture of ['click', 'keydown']) {
     window.addEventListener(gesture, play, { signal: over.signal, capture: true })

@@ -3,7 +3,7 @@ import { useCallMedia } from '@ringwire/client/react'
 import { useEffect, useRef, useState } from 'react'
 import { useStream } from './hooks.ts'
 import { Lacking } from './lacking.tsx'
-import { lostOf } from './line.ts'
+import { lostOf } from './line-devices.ts'
 import { classes, type PartProps } from './part.ts'
 import { useLine, useWords } from './provider.tsx'
 import type { DeviceChoice } from './wish.ts'
@@ -32,8 +32,8 @@ export function DevicePreview({ className }: PartProps) {
 /** As a call does it: a chosen device that is gone or in use is replaced by another of its kind. */
 async function open(preview: Preview, { audioinput, videoinput }: DeviceChoice): Promise<void> {
   const chosen = (deviceId: string | undefined) => (deviceId ? { deviceId: { exact: deviceId } } : true)
-  await preview.start({ audio: chosen(audioinput), video: chosen(videoinput) }).catch(() => undefined)
-  await preview.start(lostOf({ audioinput, videoinput }, preview.state.errors)).catch(() => undefined)
+  await preview.start({ audio: chosen(audioinput), video: chosen(videoinput) }).catch(() => {})
+  await preview.start(lostOf({ audioinput, videoinput }, preview.state.errors)).catch(() => {})
 }
 
 /** The devices that the user chose, open while the part is shown. */

@@ -2,7 +2,7 @@ import { useCallClient } from '@ringwire/client/react'
 import { useEffect, useId, useRef } from 'react'
 import { Avatar } from './avatar.tsx'
 import { Icon } from './icons.tsx'
-import type { EndedCall } from './line.ts'
+import type { EndedCall } from './line-state.ts'
 import { useCallUi, useWords } from './provider.tsx'
 import { durationText, isFinal, nameOf } from './words.ts'
 

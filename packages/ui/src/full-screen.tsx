@@ -18,7 +18,7 @@ export function FullScreen() {
       label={words.fullScreen}
       pressed={isOn}
       testId="full-screen"
-      onClick={({ currentTarget }) => void toggle(currentTarget).catch(() => undefined)}
+      onClick={({ currentTarget }) => void toggle(currentTarget).catch(() => {})}
     />
   )
 }

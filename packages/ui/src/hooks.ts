@@ -25,7 +25,7 @@ export function useStream(video: RefObject<HTMLVideoElement | null>, stream: Med
     const element = video.current
     if (!element || !stream) return
     element.srcObject = stream
-    const play = () => void element.play().catch(() => undefined)
+    const play = () => void element.play().catch(() => {})
     element.addEventListener('loadedmetadata', play)
     return () => {
       element.removeEventListener('loadedmetadata', play)
@@ -124,7 +124,7 @@ export function useHandheldCameras(media: CallMedia | undefined): number {
     const look = (list: readonly MediaDeviceInfo[]) => {
       if (!isGone) setCount(list.filter(({ kind }) => kind === 'videoinput').length)
     }
-    void media.devices().then(look, () => undefined)
+    void media.devices().then(look, () => {})
     const unsubscribe = media.on('devices', look)
     return () => {
       isGone = true

@@ -1,9 +1,9 @@
 import { useEffect } from 'react'
 import { hasNoPictureYet } from './camera.ts'
-import type { LineState } from './line.ts'
+import type { LineState } from './line-state.ts'
 import { useContextOfCall } from './provider.tsx'
 
-const ignore = () => undefined
+const ignore = () => {}
 
 /** Whoever types, or holds a key that means something to the browser, means no call. */
 function isMeantElsewhere(event: KeyboardEvent): boolean {

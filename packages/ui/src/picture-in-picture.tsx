@@ -22,7 +22,7 @@ export function PictureInPicture({ video }: { video: RefObject<HTMLVideoElement 
       pressed={isOn}
       testId="picture-in-picture"
       // Refused, as where the picture has not come yet: nothing changes.
-      onClick={() => void toggle().catch(() => undefined)}
+      onClick={() => void toggle().catch(() => {})}
     />
   )
 }

@@ -10,7 +10,8 @@ import {
   useMemo,
   useSyncExternalStore,
 } from 'react'
-import { type Line, type LineState, lineOf, type Phase } from './line.ts'
+import { type Line, lineOf } from './line.ts'
+import type { LineState, Phase } from './line-state.ts'
 import { english, type Words } from './words.ts'
 
 export interface CallProviderProps {

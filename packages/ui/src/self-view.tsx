@@ -35,7 +35,7 @@ export function SelfView({ className }: PartProps) {
           icon="flip"
           label={words.flip}
           testId="flip"
-          onClick={() => void line.flipCamera().catch(() => undefined)}
+          onClick={() => void line.flipCamera().catch(() => {})}
         />
       )}
     </div>

@@ -57,7 +57,7 @@ export function playMelody(melody: Melody): () => void {
     round()
     timer = setInterval(round, melody.everyMs)
   }
-  const resume = () => void audio.resume().catch(() => undefined)
+  const resume = () => void audio.resume().catch(() => {})
   for (const gesture of ['click', 'keydown']) {
     window.addEventListener(gesture, resume, { signal: over.signal, capture: true })
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Call } from '@ringwire/client/types'
-import type { OverState } from './line.ts'
+import type { OverState } from './line-state.ts'
 import { durationText, errorText, overText } from './words.ts'
 
 const ben = { userId: 'ben', role: 'agent', displayName: 'Ben' }

@@ -1,5 +1,5 @@
 import type { Call, OverReason } from '@ringwire/client/types'
-import type { EndedCall } from './line.ts'
+import type { EndedCall } from './line-state.ts'
 
 /** What the components say. `name` is the other side's. */
 export const english = {
