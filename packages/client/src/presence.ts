@@ -80,9 +80,8 @@ export function createPresence({ WebSocket = globalThis.WebSocket }: PresenceOpt
   }
 
   function hear(from: Socket, text: string): void {
-    if (!/"(auth\.ok|presence[.-])/.test(text)) return
-    const message = parseJson(text)
-    if (!isObject(message)) return
+    const message = read(text)
+    if (!message) return
     if (message.event === 'auth.ok') {
       socket = from
       askedAt = Number.NEGATIVE_INFINITY
@@ -90,18 +89,8 @@ export function createPresence({ WebSocket = globalThis.WebSocket }: PresenceOpt
     } else if (from !== socket) return
     else if (message.request_id === id && message.event === 'call.error') refused(errorFromWire(message.error))
     else if (message.request_id === id || message.event === 'presence.changed') {
-      learn((message.data as { readonly participants: readonly Told[] }).participants)
+      become(learned(peers, (message.data as { readonly participants: readonly Told[] }).participants))
     }
-  }
-
-  function learn(told: readonly Told[]): void {
-    const known = new Map(told.map((one) => [JSON.stringify([one.role, one.user_id]), one]))
-    become(
-      peers.map((peer) => {
-        const news = known.get(nameOf(peer))
-        return news === undefined ? peer : { ...peer, online: news.online, inCall: news.in_call }
-      }),
-    )
   }
 
   function refused(error: RingwireError): void {
@@ -126,8 +115,7 @@ export function createPresence({ WebSocket = globalThis.WebSocket }: PresenceOpt
   return {
     WebSocket: Attached as unknown as WebSocketConstructor,
     watch(wanted) {
-      const known = new Map(peers.map((peer) => [nameOf(peer), peer]))
-      become(wanted.map((peer) => known.get(nameOf(peer)) ?? unknown(peer)))
+      become(watched(wanted, peers))
       ask()
     },
     get peers() {
@@ -138,6 +126,26 @@ export function createPresence({ WebSocket = globalThis.WebSocket }: PresenceOpt
 }
 
 const nameOf = ({ role, userId }: WatchedPeer) => JSON.stringify([role, userId])
+
+/** Undefined where the message is for the client alone. */
+function read(text: string): Record<string, unknown> | undefined {
+  const message = /"(auth\.ok|presence[.-])/.test(text) && parseJson(text)
+  return isObject(message) ? message : undefined
+}
+
+/** What is known of those who were watched before stays. */
+function watched(wanted: readonly WatchedPeer[], before: readonly PeerPresence[]): PeerPresence[] {
+  const known = new Map(before.map((peer) => [nameOf(peer), peer]))
+  return wanted.map((peer) => known.get(nameOf(peer)) ?? unknown(peer))
+}
+
+function learned(peers: readonly PeerPresence[], told: readonly Told[]): PeerPresence[] {
+  const known = new Map(told.map((one) => [JSON.stringify([one.role, one.user_id]), one]))
+  return peers.map((peer) => {
+    const news = known.get(nameOf(peer))
+    return news === undefined ? peer : { ...peer, online: news.online, inCall: news.in_call }
+  })
+}
 
 function unknown({ role, userId }: WatchedPeer): PeerPresence {
   return { role, userId, online: undefined, inCall: undefined }

@@ -59,6 +59,11 @@ function watchLevel(track: MediaStreamTrack, heard: (level: number) => void): ()
   }
 }
 
+function quiet(promise: Promise<void>): Promise<void> {
+  promise.catch(() => {})
+  return promise
+}
+
 /** The devices of this machine before a call; nothing is opened before `start()`. */
 export function createPreview({ environment = browserEnvironment(), process }: PreviewOptions = {}): Preview {
   const listeners = createListeners<{ state: PreviewState }>()
@@ -109,11 +114,6 @@ export function createPreview({ environment = browserEnvironment(), process }: P
     void capture.mend()
     void list()
   })
-
-  function quiet(promise: Promise<void>): Promise<void> {
-    promise.catch(() => {})
-    return promise
-  }
 
   return {
     get state() {
