@@ -71,12 +71,11 @@ const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
-  const { sessions, delivery, calls, recorder, clock, absenceOf, onError, timers } = options
-  const noteSocket = createNoteSocket(recorder)
-  const lateRings = createLateRings(options)
-  const { liveCallsOf, tellIfOver, ringLate } = lateRings
-  const readActiveCalls = createActiveCalls(lateRings, absenceOf)
-  const { takePlace, isAlive } = createTakePlace(options)
+  const { sessions, clock } = options
+  const parts = createParts(options)
+  const { lateRings, noteSocket, tryAgain } = parts
+  const enter = createEnter(options, parts)
+  const goOn = createGoOn(options, parts)
   const { leave, doubt } = createDepartures({ ...options, noteSocket })
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
@@ -112,7 +111,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     )
   }
 
-  /** Whoever is turned away has no socket: nobody else would say so of the session that it was to go on as. */
+  /** A client that is turned away has no socket, and nobody else would say so of the session that it wanted. */
   function goOnOrLeave(session: Arriving, sink: Sink, open: ResumedSession): MaybePromise<Arrival> {
     const arrival = goOn(session, open)
     if (!(arrival instanceof Promise)) return arrival
@@ -122,16 +121,68 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     })
   }
 
-  /** A new session. Where nobody calls and nothing waits, and that is nearly always so, it is in at once. */
+  /** Nobody waits for this: the token is good. A newer token that has come meanwhile goes on instead. */
+  function renew(session: ClientSession, expiresAt: number): Promise<void> {
+    const { sessionId } = session
+    const isNewest = () => sessions.heldHere(sessionId)?.expiresAt === expiresAt
+    const work = async () => {
+      await sessions.renew(sessionId, expiresAt)
+      await lateRings.liveCallsOf({ ...session, expiresAt })
+    }
+    return tryAgain(work, isNewest).catch((error) => {
+      if (!(error instanceof StoreError)) throw error
+    })
+  }
+
+  return { arrive, leave, doubt, ringLate: lateRings.ringLate, renew }
+}
+
+/** What all who arrive need. */
+function createParts(options: ArrivalsOptions) {
+  const { sessions, recorder, absenceOf, timers } = options
+  const noteSocket = createNoteSocket(recorder)
+  const lateRings = createLateRings(options)
+  const readActiveCalls = createActiveCalls(lateRings, absenceOf)
+
+  /** The client is in already, and nobody else would try again. So a store that is away is asked until the session has left this node. */
+  function insist({ sessionId }: Pick<ClientSession, 'sessionId'>, work: () => MaybePromise<unknown>): Promise<void> {
+    return tryAgain(work, () => sessions.heldHere(sessionId) !== undefined)
+  }
+
+  /** Asks a store that is away again for as long as somebody wants to know; rejects with what it said last. */
+  async function tryAgain(work: () => MaybePromise<unknown>, isWanted: () => boolean): Promise<void> {
+    for (;;) {
+      try {
+        await work()
+        return
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        await timers.sleep(retryMs)
+        if (!isWanted()) throw error
+      }
+    }
+  }
+
+  return { noteSocket, lateRings, readActiveCalls, tryAgain, insist }
+}
+
+type Parts = ReturnType<typeof createParts>
+
+/** Begins a new session, and takes what is there for its device. */
+function createEnter(options: ArrivalsOptions, { noteSocket, lateRings, readActiveCalls, insist }: Parts) {
+  const { sessions, delivery, clock, onError } = options
+  const { takePlace, isAlive } = createTakePlace(options)
+
+  /** If nobody calls and nothing waits, as nearly always, the session is in at once. */
   function enter(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     const identity = identityOf(session)
     return andThen(sessions.open(identity, sink, clock.now()), (open) => {
       const arrival: Arrival = { sessionId: session.sessionId, recovered: false, activeCalls: [], ...open }
-      return andThen(liveCallsOf(session), (live) =>
+      return andThen(lateRings.liveCallsOf(session), (live) =>
         // The phone that changed networks may have left a socket behind that never heard how its last call ended.
         andThen(sessions.owing(identity), (owing) => {
           const verdicts = owing.map((sessionId) => insist(session, () => isAlive(sessionId)))
-          // They are awaited last: one that fails before is not unheard.
+          // They are awaited last, so a rejection before that has to be handled.
           for (const verdict of verdicts) verdict.catch(() => {})
           noteSocket(session, live, 'socket_found', { resumed: false })
           if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
@@ -164,7 +215,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return session.extended ? { ...arrival, activeCalls: await readActiveCalls(session) } : arrival
   }
 
-  /** Final notices come when it is clear who of the device is alive. */
+  /** Final notices come when it is clear which sessions of the device are alive. */
   function collect(identity: SessionIdentity, verdicts: readonly Promise<unknown>[]): MaybePromise<void> {
     if (verdicts.length === 0) return sessions.collectFinals(identity)
     Promise.all(verdicts)
@@ -172,24 +223,13 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       .catch(onError)
   }
 
-  /** The client is in already, and nobody else would try again. So a store that is away is asked until the session has left this node. */
-  function insist({ sessionId }: Pick<ClientSession, 'sessionId'>, work: () => MaybePromise<unknown>): Promise<void> {
-    return tryAgain(work, () => sessions.heldHere(sessionId) !== undefined)
-  }
+  return enter
+}
 
-  /** Asks a store that is away again for as long as somebody wants to know; rejects with what it said last. */
-  async function tryAgain(work: () => MaybePromise<unknown>, isWanted: () => boolean): Promise<void> {
-    for (;;) {
-      try {
-        await work()
-        return
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        await timers.sleep(retryMs)
-        if (!isWanted()) throw error
-      }
-    }
-  }
+/** Goes on with a session that was resumed. */
+function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiveCalls, insist }: Parts) {
+  const { sessions, calls, recorder, onError } = options
+  const { liveCallsOf, tellIfOver } = lateRings
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
   function goOn(session: Arriving, { rings, ringing, places, ...open }: ResumedSession): MaybePromise<Arrival> {
@@ -225,20 +265,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return { ...arrival, activeCalls: await readActiveCalls(session) }
   }
 
-  /** Nobody waits for it: the token is good. Where a newer one has come meanwhile, that one goes on. */
-  function renew(session: ClientSession, expiresAt: number): Promise<void> {
-    const { sessionId } = session
-    const isNewest = () => sessions.heldHere(sessionId)?.expiresAt === expiresAt
-    const work = async () => {
-      await sessions.renew(sessionId, expiresAt)
-      await liveCallsOf({ ...session, expiresAt })
-    }
-    return tryAgain(work, isNewest).catch((error) => {
-      if (!(error instanceof StoreError)) throw error
-    })
-  }
-
-  return { arrive, leave, doubt, ringLate, renew }
+  return goOn
 }
 
 function identityOf({ sessionId, participant, deviceId, extended, expiresAt, appVersion }: Arriving): SessionIdentity {

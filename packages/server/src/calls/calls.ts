@@ -40,11 +40,38 @@ export interface Calls {
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, sessions, delivery, recorder, clock, durations } = options
+  const { sessions, store } = options
   const transitions = createTransitions(options)
-  const { run, begin, commit, handOn, losesDeadHolder } = transitions
-  const invite = createInvite({ ...options, transitions })
+  const ask = createAsk(options, transitions)
 
+  /** Where else it rings only matters for `busy`: any other reject works while the sessions' store is away. */
+  async function rejectOf(actor: ClientSession, callUuid: string, reason: string | null): Promise<CallCommand> {
+    if (reason !== 'busy') return { type: 'reject', actor, reason, rung: [] }
+    const call = await store.load(refOf(actor, callUuid))
+    const rung = call === undefined ? [] : await sessions.liveOf(actor.participant, undefined, call.startedAt)
+    return { type: 'reject', actor, reason, rung }
+  }
+
+  return {
+    invite: createInvite({ ...options, transitions }),
+    alerting: createAlerting(options),
+    rejectRinging: createRejectRinging(options, transitions),
+    run: transitions.run,
+    begin: transitions.begin,
+    seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),
+    async verb(session, verb, callUuid, reason, waiter) {
+      // Before the commit: the socket may die while the service waits for that.
+      if (verb === 'connected') sessions.acknowledge(session.sessionId, callKey(refOf(session, callUuid)))
+      if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason), waiter)
+      const command: CallCommand =
+        verb === 'cancel' || verb === 'end' ? { type: verb, actor: session, reason } : { type: verb, actor: session }
+      return ask(session, callUuid, command, waiter)
+    },
+  }
+}
+
+/** A command of a client. */
+function createAsk({ store, sessions, delivery }: CallsOptions, { run, losesDeadHolder }: Transitions) {
   async function ask(
     session: ClientSession,
     callUuid: string,
@@ -58,7 +85,7 @@ export function createCalls(options: CallsOptions): Calls {
     let decision = await run(ref, command)
     if (!decision.ok && !isGone && (await holderDied(session, ref, decision, waiter)))
       decision = await run(ref, command)
-    // What an answer is about may just be on its way to whoever gets the answer: the news comes first.
+    // A step may just be on its way to the client that gets this answer: the step comes first.
     if (decision.steps.length === 0) await tellAbout(session, ref, decision, command.type !== 'accept')
     if (!decision.ok) return { ok: false, error: errorOf(decision) }
     return { ok: true, value: decision.call }
@@ -74,13 +101,13 @@ export function createCalls(options: CallsOptions): Calls {
     await tellEnd(session, call)
   }
 
-  /** Who names a call that is over, and has not heard of it, hears how it ended [END4]. Once: its session remembers that. */
+  /** A client that names a call that is over, and has not heard of it, hears how it ended [END4]. Once: its session remembers that. */
   async function tellEnd(session: ClientSession, call: OverCall): Promise<void> {
     const side = sideOf(call, session.participant)
     if (side === undefined) return
     const [last] = await store.stepsAfter(call, call.version - 1)
     const notices = last?.event.notices ?? []
-    // Who ended it alone was told nothing: what the other side was told is the same.
+    // A side that ended the call itself got no notice: that of the other side says the same.
     const own = notices.find(({ to }) => to.place === side || (side === 'callee' && to.place === 'rung')) ?? notices[0]
     // An invite that was refused was never a call for anybody.
     if (own === undefined) return
@@ -100,7 +127,14 @@ export function createCalls(options: CallsOptions): Calls {
     return call !== undefined && (await losesDeadHolder(session, call, waiter))
   }
 
-  async function rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>> {
+  return ask
+}
+
+function createRejectRinging(
+  { store, clock, durations }: CallsOptions,
+  { commit, handOn }: Transitions,
+): Calls['rejectRinging'] {
+  return async (actor, callUuid) => {
     const ref = { product: actor.participant.product, callUuid }
     const command: CallCommand = { type: 'reject', actor, reason: null, rung: [] }
     const decision = await handOn(
@@ -116,8 +150,10 @@ export function createCalls(options: CallsOptions): Calls {
     )
     return decision.ok ? { ok: true, value: decision.call } : { ok: false, error: errorOf(decision) }
   }
+}
 
-  async function alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>> {
+function createAlerting({ store, delivery, recorder }: CallsOptions): Calls['alerting'] {
+  return async (session, callUuid, n) => {
     const ref = refOf(session, callUuid)
     const call = await store.load(ref)
     const side = call === undefined ? undefined : sideOf(call, session.participant)
@@ -138,31 +174,6 @@ export function createCalls(options: CallsOptions): Calls {
     const { sessionId, deviceId } = session
     recorder.record(call, { what: 'alerting', side, sessionId, deviceId: deviceId ?? undefined, detail: {} })
     return { ok: true, value: call }
-  }
-
-  /** Where else it rings matters to the busy alone: everybody can hang up while the sessions' store is away. */
-  async function rejectOf(actor: ClientSession, callUuid: string, reason: string | null): Promise<CallCommand> {
-    if (reason !== 'busy') return { type: 'reject', actor, reason, rung: [] }
-    const call = await store.load(refOf(actor, callUuid))
-    const rung = call === undefined ? [] : await sessions.liveOf(actor.participant, undefined, call.startedAt)
-    return { type: 'reject', actor, reason, rung }
-  }
-
-  return {
-    invite,
-    alerting,
-    rejectRinging,
-    run,
-    begin,
-    seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),
-    async verb(session, verb, callUuid, reason, waiter) {
-      // Before the commit: the socket may die while the service waits for that.
-      if (verb === 'connected') sessions.acknowledge(session.sessionId, callKey(refOf(session, callUuid)))
-      if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason), waiter)
-      const command: CallCommand =
-        verb === 'cancel' || verb === 'end' ? { type: verb, actor: session, reason } : { type: verb, actor: session }
-      return ask(session, callUuid, command, waiter)
-    },
   }
 }
 

@@ -37,12 +37,9 @@ const againMs = 500
 const earlyMs = 5
 
 export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTimers {
-  const { deadlineOf, run, isJumping, clock, onFailure, timers } = options
+  const { deadlineOf, run, isJumping, clock, timers } = options
   const watched = new Map<string, { readonly call: Call; readonly cancel: Cancel }>()
-  /** Calls whose timers fired, until something came of it: what a store that is away leaves is tried again at every sweep. */
-  const due = new Map<string, Call>()
-  let isWorking = false
-  let isStarted = false
+  const due = createDueCalls(passTime, (key) => watched.has(key), options.onFailure)
   let isStopped = false
 
   function watch(call: Call, atLeastMs = 0): void {
@@ -53,7 +50,7 @@ export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTi
     const key = callKey(call)
     const cancel = timers.after(delay, () => {
       watched.delete(key)
-      fire(key, call)
+      due.add(key, call)
     })
     watched.set(key, { call, cancel })
   }
@@ -62,41 +59,7 @@ export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTi
     const key = callKey(call)
     watched.get(key)?.cancel()
     watched.delete(key)
-    due.delete(key)
-  }
-
-  /** Many may be due at once, as when a node died: they take their turns. */
-  function fire(key: string, call: Call): void {
-    due.set(key, call)
-    startWork()
-  }
-
-  function startWork(): void {
-    if (isWorking || !isStarted) return
-    isWorking = true
-    workOffDue()
-      .catch(onFailure)
-      .finally(() => {
-        isWorking = false
-      })
-  }
-
-  async function workOffDue(): Promise<void> {
-    while (due.size > 0 && isStarted) {
-      await inBatches([...due], workOff)
-    }
-  }
-
-  async function workOff([key, call]: readonly [string, Call]): Promise<void> {
-    // It changed, or ended elsewhere, before its turn came.
-    if (due.get(key) !== call) return
-    due.delete(key)
-    try {
-      await passTime(call)
-    } catch (error) {
-      if (error instanceof StoreError && !watched.has(key) && !due.has(key)) due.set(key, call)
-      throw error
-    }
+    due.forget(key)
   }
 
   async function passTime(call: Call): Promise<void> {
@@ -124,15 +87,68 @@ export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTi
         if (call !== undefined && hasVacantPlace(call)) watch(call)
       })
     },
-    startWork,
-    start() {
-      isStarted = true
-    },
+    startWork: due.startWork,
+    start: due.start,
     stop() {
-      isStarted = false
+      due.stop()
       isStopped = true
       for (const { cancel } of watched.values()) cancel()
       watched.clear()
+    },
+  }
+}
+
+/** Calls whose timers fired, until something came of it: what a store that is away leaves is tried again at every sweep. */
+function createDueCalls(
+  passTime: (call: Call) => Promise<void>,
+  isWatched: (key: string) => boolean,
+  onFailure: (error: unknown) => void,
+) {
+  const due = new Map<string, Call>()
+  let isWorking = false
+  let isStarted = false
+
+  function startWork(): void {
+    if (isWorking || !isStarted) return
+    isWorking = true
+    workOffDue()
+      .catch(onFailure)
+      .finally(() => {
+        isWorking = false
+      })
+  }
+
+  async function workOffDue(): Promise<void> {
+    while (due.size > 0 && isStarted) {
+      await inBatches([...due], workOff)
+    }
+  }
+
+  async function workOff([key, call]: readonly [string, Call]): Promise<void> {
+    // It changed, or ended elsewhere, before its turn came.
+    if (due.get(key) !== call) return
+    due.delete(key)
+    try {
+      await passTime(call)
+    } catch (error) {
+      if (error instanceof StoreError && !isWatched(key) && !due.has(key)) due.set(key, call)
+      throw error
+    }
+  }
+
+  return {
+    /** Many may be due at once, as when a node died: they take their turns. */
+    add(key: string, call: Call): void {
+      due.set(key, call)
+      startWork()
+    },
+    forget: (key: string) => void due.delete(key),
+    startWork,
+    start(): void {
+      isStarted = true
+    },
+    stop(): void {
+      isStarted = false
     },
   }
 }

@@ -46,62 +46,32 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, nodes, uptime, clock, run, onSweep, onError, timers } = options
+  const { store, sessions, nodes, uptime, clock, run, onSweep, timers } = options
+  const failures = createFailures(options)
+  const background = createBackground(onSweep, failures.report)
+  const jumps = createJumps(options)
   let stopSweeping: Cancel | undefined
   let sweeping = false
-  /** What `onSweep` began is not over; and whether it failed the last time. */
-  let isGoingOn = false
-  let isBehind = false
-  let jumping = false
-  /** What fails is said once, until a sweep succeeds. */
-  let isTold = false
   let lastOutage: Outage | undefined
   const deadlineOf = (call: Call) => nextDeadline(call, { ...options.durations, outages: uptime.outages() })
   const ownTimers = createDeadlineTimers({
     ...{ deadlineOf, run, clock, timers },
-    isJumping: () => jumping,
-    onFailure: failed,
+    isJumping: jumps.isUnderWay,
+    onFailure: failures.report,
   })
   const { isWatched } = ownTimers
   const rounds = createRounds({ ...options, deadlineOf, isWatched })
   const lookAtDueRings = createDueRings({ store, nodes, run, sinceDeathMs: rounds.sinceDeathMs })
 
-  /** Said once, however long the store is away. */
-  function failed(error: unknown): void {
-    const isAway = error instanceof StoreError
-    if (isAway) uptime.doubt()
-    if (isAway && isTold) return
-    isTold ||= isAway
-    onError(error)
-  }
-
   async function sweep(): Promise<void> {
     await sessions.sweep(clock.now())
-    if (clock.jumped() !== 0) await followJump()
+    if (clock.jumped() !== 0) await jumps.follow()
     await noteOutage()
     const now = clock.now()
-    goOn()
+    background.start()
     const results = await Promise.allSettled([lookAtDueRings(now), rounds.look(now)])
     for (const result of results) if (result.status === 'rejected') throw result.reason
-    if (!isBehind) isTold = false
-  }
-
-  function goOn(): void {
-    if (isGoingOn) return
-    isGoingOn = true
-    onSweep()
-      .then(
-        () => {
-          isBehind = false
-        },
-        (error) => {
-          isBehind = true
-          failed(error)
-        },
-      )
-      .finally(() => {
-        isGoingOn = false
-      })
+    if (!background.isBehind()) failures.over()
   }
 
   /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */
@@ -112,28 +82,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     await ownTimers.watchVacantAgain()
   }
 
-  /** The wall clock jumped: what remained of every ring and every lost place still remains. */
-  async function followJump(): Promise<void> {
-    jumping = true
-    try {
-      const ms = Math.round(clock.jumped())
-      clock.follow()
-      const others = nodes.others()
-      // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
-      if (others.length > 0) await timers.sleep(noticedMs)
-      if (others.some((other) => other < nodes.self)) return await timers.sleep(noticedMs)
-      for await (const page of store.livePages()) await inBatches(page, (call) => run(call, { type: 'shift', ms }))
-    } finally {
-      jumping = false
-    }
-  }
-
   function tick(): void {
     ownTimers.startWork()
     if (sweeping) return
     sweeping = true
     sweep()
-      .catch(failed)
+      .catch(failures.report)
       .finally(() => {
         sweeping = false
       })
@@ -150,6 +104,72 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     stop() {
       stopSweeping?.()
       ownTimers.stop()
+    },
+  }
+}
+
+/** Reports an outage of the store once, until a sweep succeeds. */
+function createFailures({ uptime, onError }: Pick<DeadlinesOptions, 'uptime' | 'onError'>) {
+  let isReported = false
+  return {
+    report(error: unknown): void {
+      const isAway = error instanceof StoreError
+      if (isAway) uptime.doubt()
+      if (isAway && isReported) return
+      isReported ||= isAway
+      onError(error)
+    },
+    over(): void {
+      isReported = false
+    },
+  }
+}
+
+/** Work that no sweep waits for: once at a time. */
+function createBackground(work: () => Promise<void>, onFailure: (error: unknown) => void) {
+  let isGoingOn = false
+  let isBehind = false
+  return {
+    /** Whether it failed the last time. */
+    isBehind: () => isBehind,
+    start(): void {
+      if (isGoingOn) return
+      isGoingOn = true
+      work()
+        .then(
+          () => {
+            isBehind = false
+          },
+          (error) => {
+            isBehind = true
+            onFailure(error)
+          },
+        )
+        .finally(() => {
+          isGoingOn = false
+        })
+    },
+  }
+}
+
+/** The wall clock jumped: what remained of every ring and every lost place still remains. */
+function createJumps({ store, nodes, clock, run, timers }: DeadlinesOptions) {
+  let isUnderWay = false
+  return {
+    isUnderWay: () => isUnderWay,
+    async follow(): Promise<void> {
+      isUnderWay = true
+      try {
+        const ms = Math.round(clock.jumped())
+        clock.follow()
+        const others = nodes.others()
+        // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
+        if (others.length > 0) await timers.sleep(noticedMs)
+        if (others.some((other) => other < nodes.self)) return await timers.sleep(noticedMs)
+        for await (const page of store.livePages()) await inBatches(page, (call) => run(call, { type: 'shift', ms }))
+      } finally {
+        isUnderWay = false
+      }
     },
   }
 }

@@ -42,51 +42,46 @@ export type Invite = (session: ClientSession, data: CallInvite, waiter?: Waiter)
 
 /** How a call begins: who may call whom, whom it rings, and what else it ends [INV1 to INV8]. */
 export function createInvite(options: InvitesOptions): Invite {
-  const { store, products, sessions, nodes, delivery, transitions, limits, recorder, withQuality, clock, newUuid } =
-    options
-  const { run, commit, handOn, losesDeadHolder } = transitions
-
-  /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
-  async function askHolderOfRinging(
-    session: ClientSession,
-    callee: Participant,
-    waiter: Waiter | undefined,
-  ): Promise<void> {
-    for (const call of await store.liveCallsOf(session.participant)) {
-      if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
-      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call, waiter)
-    }
-  }
+  const { recorder } = options
+  const tryInvite = createTryInvite(options)
 
   /** What was refused before there was a call is in the timeline of the uuid that was named [TRACE1]. */
-  async function invite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
+  return async (session, data, waiter) => {
     const outcome = await tryInvite(session, data, waiter)
-    // Who is busy was called, and that is a call.
+    // A busy callee was called, and that is a call.
     if (outcome.ok || !data.call_uuid || outcome.error.code === 'CALLEE_BUSY') return outcome
-    noteRefused(session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error)
+    noteRefused(recorder, session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error)
     return outcome
   }
+}
 
-  /** Any uuid can be named: what names a call of others is left out where it is written [UUID1]. */
-  function noteRefused(
-    { participant, sessionId, deviceId }: ClientSession,
-    callUuid: string,
-    peerRole: string,
-    { code, limit }: ErrorBody,
-  ): void {
-    const { product, role, userId } = participant
-    recorder.record(
-      { product, callUuid },
-      {
-        what: 'refused',
-        side: 'caller',
-        asker: { role, userId },
-        sessionId,
-        deviceId: deviceId ?? undefined,
-        detail: { code, ...(limit !== undefined && { limit }), peer_role: peerRole },
-      },
-    )
-  }
+/** Any uuid can be named: what names a call of others is left out where it is written [UUID1]. */
+function noteRefused(
+  recorder: InvitesOptions['recorder'],
+  { participant, sessionId, deviceId }: ClientSession,
+  callUuid: string,
+  peerRole: string,
+  { code, limit }: ErrorBody,
+): void {
+  const { product, role, userId } = participant
+  recorder.record(
+    { product, callUuid },
+    {
+      what: 'refused',
+      side: 'caller',
+      asker: { role, userId },
+      sessionId,
+      deviceId: deviceId ?? undefined,
+      detail: { code, ...(limit !== undefined && { limit }), peer_role: peerRole },
+    },
+  )
+}
+
+function createTryInvite(options: InvitesOptions): Invite {
+  const { store, products, sessions, transitions, limits, withQuality, clock, newUuid, ringTimeoutMs, maxRinging } =
+    options
+  const { commit, handOn, losesDeadHolder } = transitions
+  const { askHolderOfRinging, isWaitingInVain } = createWaitingCalls(options)
 
   async function tryInvite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
     const caller = session.participant
@@ -97,42 +92,19 @@ export function createInvite(options: InvitesOptions): Invite {
 
     await askHolderOfRinging(session, callee, waiter)
     const settings = await products.settings(caller.product)
-    const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
+    const longest = settings.ringTimeoutMs ?? ringTimeoutMs
     const rate = await limits.invite(caller, callee)
-    // Whom nobody can reach is not called: nothing is written before it is clear that it can be told.
+    // Nothing is written before it is clear that the callee can be told.
     const rung = await sessions.liveOf(callee, undefined, clock.now())
-    const freshUuid = newUuid()
-    const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
-    const command: InviteCommand = {
-      actor: session,
-      callee: { userId: callee.userId, role: callee.role },
-      callUuid,
-      freshUuid,
-      contextType: data.context_type ?? session.contextType,
-      contextId: data.context_id ?? session.contextId,
-      callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
-      ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
-      metadata: data.metadata ?? null,
-      rate,
-      maxRinging: options.maxRinging,
-      busy: settings.busy,
-    }
+    const command = commandOf(session, data, { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging })
     const decision = await withQuality<InviteDecision>((seen) =>
       commit(
-        store.invite(caller, callee, callUuid, (situation) => seen(decideInvite(situation, command, clock.now()))),
+        store.invite(caller, callee, command.callUuid, (situation) =>
+          seen(decideInvite(situation, command, clock.now())),
+        ),
       ),
     )
-    // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
-    // call, its inviter has heard of it.
-    const isNew = decision.ok && decision.created
-    const older = handOn({ ...decision, steps: decision.steps.slice(0, isNew ? -1 : undefined) })
-    const handedOn = isNew
-      ? handOn(
-          { ...decision, steps: decision.steps.slice(-1) },
-          older.then(() => {}),
-        )
-      : older
-    await older
+    const { isNew, handedOn } = await handOnInOrder(decision, handOn)
     // What counts is what leaves a call behind, ringing or busy [INV8].
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (rate.ok && !counts) await limits.refundInvite(caller, callee)
@@ -147,7 +119,57 @@ export function createInvite(options: InvitesOptions): Invite {
       return tryInvite(session, data, waiter)
     const invited = invitedData(call, rung.length > 0)
     const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
-    return { ok: true, value, handedOn: handedOn.then(() => {}) }
+    return { ok: true, value, handedOn }
+  }
+
+  return tryInvite
+}
+
+type CommandRest = Pick<InviteCommand, 'rate' | 'freshUuid' | 'maxRinging' | 'busy'> & {
+  /** The longest ring, in ms. */
+  readonly longest: number
+}
+
+function commandOf(session: ClientSession, data: CallInvite, { longest, ...rest }: CommandRest): InviteCommand {
+  return {
+    ...rest,
+    actor: session,
+    callee: { userId: data.callee_user_id, role: data.callee_role },
+    callUuid: data.call_uuid?.toLowerCase() ?? rest.freshUuid,
+    contextType: data.context_type ?? session.contextType,
+    contextId: data.context_id ?? session.contextId,
+    callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
+    ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
+    metadata: data.metadata ?? null,
+  }
+}
+
+/**
+ * What the invite ended is told before it is answered, and what it began after that: whatever others make of the new call,
+ * its inviter has heard of it.
+ */
+async function handOnInOrder(decision: InviteDecision, handOn: Transitions['handOn']) {
+  const isNew = decision.ok && decision.created
+  const older = handOn({ ...decision, steps: decision.steps.slice(0, isNew ? -1 : undefined) }).then(() => {})
+  const handedOn = isNew ? handOn({ ...decision, steps: decision.steps.slice(-1) }, older).then(() => {}) : older
+  await older
+  return { isNew, handedOn }
+}
+
+/** Earlier calls that an invite meets. */
+function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: InvitesOptions) {
+  const { run, losesDeadHolder } = transitions
+
+  /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
+  async function askHolderOfRinging(
+    session: ClientSession,
+    callee: Participant,
+    waiter: Waiter | undefined,
+  ): Promise<void> {
+    for (const call of await store.liveCallsOf(session.participant)) {
+      if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
+      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call, waiter)
+    }
   }
 
   /**
@@ -171,7 +193,7 @@ export function createInvite(options: InvitesOptions): Invite {
     return true
   }
 
-  return invite
+  return { askHolderOfRinging, isWaitingInVain }
 }
 
 function roleRefused({ role }: Participant, { allowedPeerRoles }: ClientSession): ErrorBody {

@@ -33,7 +33,7 @@ export interface Rounds {
 }
 
 export function createRounds(options: RoundsOptions): Rounds {
-  const { store, sessions, nodes, deadlineOf, isWatched, run, onPage, onRound, timers } = options
+  const { store, nodes, run, onPage, onRound, timers } = options
   /** The round over all live calls that is under way, a page at every sweep, and what it has found. */
   let pages: AsyncIterator<readonly LiveCall[]> | undefined
   let found = new Set<string>()
@@ -44,6 +44,7 @@ export function createRounds(options: RoundsOptions): Rounds {
   let isAfterDeath = false
 
   const sinceDeathMs = () => timers.monotonic() - diedAt
+  const owed = createOwed(options, sinceDeathMs)
 
   async function look(now: number): Promise<void> {
     const isFirst = isUrgent
@@ -78,7 +79,10 @@ export function createRounds(options: RoundsOptions): Rounds {
       const command = owed(call, now)
       return command === undefined ? [] : [[call, command] as const]
     })
-    const alive = await notDead(owing.flatMap(([, command]) => (command.type === 'lose' ? [command.node] : [])))
+    const alive = await notDead(
+      nodes,
+      owing.flatMap(([, command]) => (command.type === 'lose' ? [command.node] : [])),
+    )
     await inBatches(owing, async ([call, command]) => {
       if (command.type !== 'lose' || !alive.has(command.node)) await run(call, command)
     })
@@ -86,17 +90,28 @@ export function createRounds(options: RoundsOptions): Rounds {
     if (page.length < pageSize) await lookAtPage(now)
   }
 
-  /** Those of other nodes that are not dead after all. */
-  async function notDead(names: readonly string[]): Promise<ReadonlySet<string>> {
-    const others = [...new Set(names)].filter((name) => name !== nodes.self)
-    const areDead = await Promise.all(others.map((name) => nodes.isStillDead(name)))
-    return new Set(others.filter((_, i) => !areDead[i]))
+  return {
+    look,
+    nodeDied() {
+      isUrgent = true
+      diedAt = timers.monotonic()
+    },
+    sinceDeathMs,
   }
+}
 
-  /** What a call is owed that no timer, no close and no arrival brought about. */
+/** The other nodes of these that are not dead after all. */
+async function notDead(nodes: Nodes, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const others = [...new Set(names)].filter((name) => name !== nodes.self)
+  const areDead = await Promise.all(others.map((name) => nodes.isStillDead(name)))
+  return new Set(others.filter((_, i) => !areDead[i]))
+}
+
+/** What a call is owed that no timer, no close and no arrival brought about. */
+function createOwed({ sessions, nodes, deadlineOf, isWatched }: RoundsOptions, sinceDeathMs: () => number) {
   function owed(call: LiveCall, now: number): CallCommand | undefined {
     const deadline = deadlineOf(call)
-    // Who answered for the call's last version has a timer for it: the others wait a little for that one.
+    // The node that handed on the call's last version has a timer for it: the others wait a little for that node.
     const patience = nodes.others().length > 0 && !isWatched(call) ? patienceMs : 0
     if (deadline !== undefined && deadline + patience <= now) return { type: 'time' }
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
@@ -118,12 +133,5 @@ export function createRounds(options: RoundsOptions): Rounds {
     return node === nodes.self || isShareOf(call, nodes) || sinceDeathMs() > stepInMs
   }
 
-  return {
-    look,
-    nodeDied() {
-      isUrgent = true
-      diedAt = timers.monotonic()
-    },
-    sinceDeathMs,
-  }
+  return owed
 }

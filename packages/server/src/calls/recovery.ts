@@ -43,16 +43,11 @@ export interface Recovery {
 }
 
 /** What a start finds: calls that went on without their service. */
-export function createRecovery({
-  store,
-  sessions,
-  nodes,
-  delivery,
-  calls,
-  clock,
-  durations,
-  finalsMs,
-}: RecoveryOptions): Recovery {
+export function createRecovery(options: RecoveryOptions): Recovery {
+  const { store, sessions, nodes, delivery, clock, finalsMs } = options
+  const { expectBack, expectRung } = createExpected(sessions)
+  const startClocks = createStartClocks(options)
+
   async function recover(hasSessions: boolean): Promise<void> {
     const now = clock.now()
     if (nodes.others().length > 0) return
@@ -72,20 +67,6 @@ export function createRecovery({
     await expectBack(call, now)
     if (call.calleePlace === null) await expectRung(call, now)
     await delivery.tellAgain({ call, event: finalsOf(step.event) })
-  }
-
-  async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {
-    const beyond = ringBeyondTimeout(call, now)
-    if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
-    // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
-    const decision = await calls.run(call, { type: 'restart', nodes: alive })
-    // The store is asked for those alone whose time is over: to find nothing to do costs it a read of each.
-    if (decision.ok && isDue(decision.call)) await calls.run(call, { type: 'time' })
-  }
-
-  function isDue(call: Call): boolean {
-    const deadline = nextDeadline(call, durations)
-    return deadline !== undefined && deadline <= clock.now()
   }
 
   async function recoverCall(call: Call, now: number): Promise<void> {
@@ -117,6 +98,30 @@ export function createRecovery({
     await sessions.appendRung(participantOf(call, 'callee'), push, [])
   }
 
+  return { recover }
+}
+
+/** Starts the clocks of a call again; `alive`: the nodes whose sockets are there. */
+function createStartClocks({ calls, clock, durations }: RecoveryOptions) {
+  async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {
+    const beyond = ringBeyondTimeout(call, now)
+    if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
+    // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
+    const decision = await calls.run(call, { type: 'restart', nodes: alive })
+    // Only calls whose time is over are given to the store: each costs it a read, even if there is nothing to do.
+    if (decision.ok && isDue(decision.call)) await calls.run(call, { type: 'time' })
+  }
+
+  function isDue(call: Call): boolean {
+    const deadline = nextDeadline(call, durations)
+    return deadline !== undefined && deadline <= clock.now()
+  }
+
+  return startClocks
+}
+
+/** Sessions of before the start whose clients may come back. */
+function createExpected(sessions: RecoveryOptions['sessions']) {
   /** The holders of the places may come back: their logs are there again. */
   async function expectBack(call: Call, now: number): Promise<void> {
     for (const side of ['caller', 'callee'] as const) {
@@ -134,7 +139,7 @@ export function createRecovery({
     }
   }
 
-  /** Some sockets of the callee rang before the restart; which ones is not known any more, but on which device none did [WS4]. */
+  /** Some sockets of the callee rang before the restart. It is only known on which device none of them was [WS4]. */
   async function expectRung(call: Call, now: number, isNotOf?: string): Promise<void> {
     const participant: Participant = participantOf(call, 'callee')
     const sessionId = newSessionId(participant)
@@ -143,7 +148,7 @@ export function createRecovery({
     await sessions.ring(sessionId, callKey(call))
   }
 
-  return { recover }
+  return { expectBack, expectRung }
 }
 
 /** Of a call that is over only the end is told again. */

@@ -49,7 +49,7 @@ export interface VolatileRelay {
   readonly volatile: true
 }
 
-/** A call whose places change that often while one message is passed on has to wait for its sender. */
+/** If the places of a call change that often while one message is passed on, its sender has to send it again. */
 const maxTries = 6
 /** The second retry waits so long, each later one twice as long as the one before: a third of a second in all. In ms. */
 const firstPauseMs = 10
@@ -87,120 +87,127 @@ export interface RelayOptions {
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
 export function createRelay(options: RelayOptions): Relay {
-  const { calls, delivery, sessions, isShared, isRelayOnly, onPassed, recorder, timers } = options
-
-  function relay(
-    sender: ClientSession,
-    event: RelayEvent,
-    data: RelayData,
-    n: number | undefined,
-    waiter?: Waiter,
-    passedOn?: string,
-  ): MaybePromise<RelayResult> {
-    const { callUuid, key } = namedBy(sender, data.call_uuid)
-    data.call_uuid = callUuid
-    const call = delivery.known.get(key)
-    const number = n ?? (isShared ? waiter?.nextNumber() : undefined)
-    const message = { key, sender, event, data, passedOn, n: number, waiter, ahead: waiter?.ahead }
-    if (call !== undefined) {
-      const side = sideOf(call, sender.participant)
-      if (side === undefined) return errorBody('CALL_NOT_FOUND')
-      if (isSeated(call, side, sender.sessionId) && !delivery.undelivered.has(key))
-        return pass(call, side, message, 0, 'short')
-    }
-    return afterOthers(message, (first) => seatFirst(first, 0))
+  const { delivery, isShared } = options
+  return {
+    relay(sender, event, data, n, waiter, passedOn) {
+      const { callUuid, key } = namedBy(sender, data.call_uuid)
+      data.call_uuid = callUuid
+      const number = n ?? (isShared ? waiter?.nextNumber() : undefined)
+      const message = { key, sender, event, data, passedOn, n: number, waiter, ahead: waiter?.ahead }
+      const call = delivery.known.get(key)
+      if (call !== undefined) {
+        const side = sideOf(call, sender.participant)
+        if (side === undefined) return errorBody('CALL_NOT_FOUND')
+        if (isSeated(call, side, sender.sessionId) && !delivery.undelivered.has(key))
+          return pass(options, call, side, message, 0, 'short')
+      }
+      return afterOthers(message, (first) => seatFirst(options, first, 0))
+    },
   }
+}
 
-  /** What cannot say that it comes after the relay before it waits until that is answered [ORD1]. */
-  function afterOthers(
-    message: Message,
-    next: (message: Message) => MaybePromise<RelayResult>,
-  ): MaybePromise<RelayResult> {
-    const { ahead } = message
-    return ahead === undefined ? next(message) : ahead.done.then(() => next({ ...message, ahead: undefined }))
+/** A message that cannot say after which relay it comes waits until that one is answered [ORD1]. */
+function afterOthers(
+  message: Message,
+  next: (message: Message) => MaybePromise<RelayResult>,
+): MaybePromise<RelayResult> {
+  const { ahead } = message
+  return ahead === undefined ? next(message) : ahead.done.then(() => next({ ...message, ahead: undefined }))
+}
+
+/** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
+async function seatFirst(options: RelayOptions, message: Message, tries: number): Promise<RelayResult> {
+  const { calls, delivery } = options
+  const { key, sender, data, waiter } = message
+  const seated = await calls.seat(sender, data.call_uuid, waiter)
+  if (!seated.ok) return seated.error
+  delivery.learn(seated.value)
+  const call = newest(seated.value, delivery.known.get(key))
+  const side = sideOf(call, sender.participant)
+  if (!isLive(call) || side === undefined) return call.status
+  // Another node may just be handing a step of the call on, or could not: what waits goes first. While the store is away, a
+  // session with a socket here is handed it all the same [EXT3].
+  if ((tries > 0 || delivery.undelivered.has(key)) && (await delivery.catchUp(call)) === 'later') {
+    return tryAgain(options, message, tries + 1)
   }
+  return pass(options, call, side, message, tries, 'long')
+}
 
-  /** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
-  async function seatFirst(message: Message, tries: number): Promise<RelayResult> {
-    const { key, sender, data, waiter } = message
-    const seated = await calls.seat(sender, data.call_uuid, waiter)
-    if (!seated.ok) return seated.error
-    delivery.learn(seated.value)
-    const call = newest(key, seated.value)
-    const side = sideOf(call, sender.participant)
-    if (!isLive(call) || side === undefined) return call.status
-    // Whoever changed the call may just be handing that on, or could not: what waits goes first. Where the store is away,
-    // who has a socket here is handed it all the same [EXT3].
-    if ((tries > 0 || delivery.undelivered.has(key)) && (await delivery.catchUp(call)) === 'later') {
-      return tryAgain(message, tries + 1)
-    }
-    return pass(call, side, message, tries, 'long')
+/** At once if only this node was behind. Later tries give those a moment who change the call, or write a session again. */
+async function tryAgain(options: RelayOptions, message: Message, tries: number): Promise<RelayResult> {
+  if (tries > maxTries) return errorBody('SERVICE_UNAVAILABLE', { retryable: true })
+  if (tries > 1) await options.timers.sleep(firstPauseMs * 2 ** (tries - 2))
+  return seatFirst(options, message, tries)
+}
+
+/** The call may have moved on while its store was asked. */
+function newest(read: Call, known: Call | undefined): Call {
+  return known !== undefined && known.version > read.version ? known : read
+}
+
+function pass(
+  options: RelayOptions,
+  call: Call,
+  side: Side,
+  message: Message,
+  tries: number,
+  road: Road,
+): MaybePromise<RelayResult> {
+  const { sessions, isRelayOnly, onPassed, recorder } = options
+  const { sender, event } = message
+  if (event === 'webrtc.ice_candidate' && message.data.candidate === null) return call.status
+  const data = isRelayOnly(sender.participant.product) ? relayOnly(event, message.data) : message.data
+  // For its sender that is a candidate like any other [PRIV1].
+  if (data === undefined) return call.status
+  const isKept = call.status === 'ringing'
+  if ((isKept || message.n === undefined) && message.ahead !== undefined)
+    return afterOthers(message, (first) => pass(options, call, side, first, tries, road))
+  const push = relayPush(message, data)
+  const sent = isKept ? sessions.keep(sender.sessionId, push) : append(options, call, side, push, tries)
+  // On the short road to another node: the next one may follow at once, and says that it comes after this one.
+  if (sent instanceof Promise && !isKept && road === 'short' && message.n !== undefined)
+    message.waiter?.isUnderWayAs(message.n)
+  const passed = () => {
+    onPassed(event, road, Buffer.byteLength(push.text))
+    recorder.relayed(message.key, side, event, data)
   }
-
-  /** At once where only this node was behind; then whoever changes the call, or writes a session again, gets a moment for it. */
-  async function tryAgain(message: Message, tries: number): Promise<RelayResult> {
-    if (tries > maxTries) return errorBody('SERVICE_UNAVAILABLE', { retryable: true })
-    if (tries > 1) await timers.sleep(firstPauseMs * 2 ** (tries - 2))
-    return seatFirst(message, tries)
+  if (sent === 'sent') {
+    passed()
+    return call.status
   }
+  return andThen(sent, (result) => {
+    if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
+    // As it was before: its client did not hear of that.
+    if (result === 'late') return errorBody('SERVICE_UNAVAILABLE')
+    if (result === 'early') return afterOthers(message, (first) => passAgain(options, first, road))
+    const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
+    if (isOld) return afterOthers(message, (first) => tryAgain(options, first, tries + 1))
+    if (result !== 'dropped') passed()
+    return result === 'volatile' ? { status: call.status, volatile: true } : call.status
+  })
+}
 
-  /** The call may have moved on while its store was asked. */
-  function newest(key: string, read: Call): Call {
-    const known = delivery.known.get(key)
-    return known !== undefined && known.version > read.version ? known : read
-  }
+/** The relays before it were answered by now, and the call may have moved on with them. */
+function passAgain(options: RelayOptions, message: Message, road: Road): MaybePromise<RelayResult> {
+  const { known, undelivered } = options.delivery
+  const call = known.get(message.key)
+  const side = call && sideOf(call, message.sender.participant)
+  const isShort = call !== undefined && side !== undefined && isSeated(call, side, message.sender.sessionId)
+  if (!isShort || undelivered.has(message.key)) return seatFirst(options, message, 0)
+  return pass(options, call, side, message, 0, road)
+}
 
-  function pass(call: Call, side: Side, message: Message, tries: number, road: Road): MaybePromise<RelayResult> {
-    const { sender, event } = message
-    if (event === 'webrtc.ice_candidate' && message.data.candidate === null) return call.status
-    const data = isRelayOnly(sender.participant.product) ? relayOnly(event, message.data) : message.data
-    // For its sender that is a candidate like any other [PRIV1].
-    if (data === undefined) return call.status
-    const isKept = call.status === 'ringing'
-    if ((isKept || message.n === undefined) && message.ahead !== undefined)
-      return afterOthers(message, (first) => pass(call, side, first, tries, road))
-    const push = relayPush(message, data)
-    const sent = isKept ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
-    // On the short road to another node: the next one may follow at once, and says that it comes after this one.
-    if (sent instanceof Promise && !isKept && road === 'short' && message.n !== undefined)
-      message.waiter?.isUnderWayAs(message.n)
-    const passed = () => {
-      onPassed(event, road, Buffer.byteLength(push.text))
-      recorder.relayed(message.key, side, event, data)
-    }
-    if (sent === 'sent') {
-      passed()
-      return call.status
-    }
-    return andThen(sent, (result) => {
-      if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
-      // As it was before: its client did not hear of that.
-      if (result === 'late') return errorBody('SERVICE_UNAVAILABLE')
-      if (result === 'early') return afterOthers(message, (first) => passAgain(first, road))
-      const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
-      if (isOld) return afterOthers(message, (first) => tryAgain(first, tries + 1))
-      if (result !== 'dropped') passed()
-      return result === 'volatile' ? { status: call.status, volatile: true } : call.status
-    })
-  }
-
-  /** Those before it were answered by now, and the call may have moved on with them. */
-  function passAgain(message: Message, road: Road): MaybePromise<RelayResult> {
-    const call = delivery.known.get(message.key)
-    const side = call && sideOf(call, message.sender.participant)
-    const isShort = call !== undefined && side !== undefined && isSeated(call, side, message.sender.sessionId)
-    if (!isShort || delivery.undelivered.has(message.key)) return seatFirst(message, 0)
-    return pass(call, side, message, 0, road)
-  }
-
-  /** Only who has just read where the place is may begin the session of a holder that is not found. */
-  function append(call: Call, side: Side, push: Push, tries: number): MaybePromise<AppendResult> {
-    if (tries > 0) return delivery.appendToPlace(call, otherSide(side), push)
-    const peer = placeOf(call, otherSide(side))
-    return peer === null ? 'dropped' : sessions.append(peer.sessionId, push)
-  }
-
-  return { relay }
+/** A later try has just read where the place is, so it may begin the session of a holder that is not found. */
+function append(
+  { delivery, sessions }: RelayOptions,
+  call: Call,
+  side: Side,
+  push: Push,
+  tries: number,
+): MaybePromise<AppendResult> {
+  if (tries > 0) return delivery.appendToPlace(call, otherSide(side), push)
+  const peer = placeOf(call, otherSide(side))
+  return peer === null ? 'dropped' : sessions.append(peer.sessionId, push)
 }
 
 function namedBy(sender: ClientSession, named: string): NamedCall {

@@ -64,6 +64,7 @@ export interface Transitions {
 export function createTransitions(options: TransitionsOptions): Transitions {
   const { store, sessions, nodes, delivery, uptime, withQuality, clock, durations, onCommitted, onTold, onError } =
     options
+  const lossOf = createLossOf(sessions, nodes)
 
   async function decided(ref: CallRef, command: CallCommand): Promise<Decision> {
     const loss = command.type === 'lose' ? await lossOf(command) : undefined
@@ -86,28 +87,6 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     const decision = await decided(ref, command)
     handOn(decision).catch(onError)
     return decision
-  }
-
-  /**
-   * However a loss was found, the sessions' store knows how the socket went. While it is away, no client closed [END5], and
-   * none was told to come back [PEER1].
-   */
-  async function lossOf(command: LoseCommand): Promise<Loss> {
-    const { sessionId, node } = command
-    const hasSocket = () => sessions.heldHere(sessionId) !== undefined
-    // A holder that gives no sign of life still has its socket. It loses its place nevertheless.
-    const hadSocket = node === nodes.self && hasSocket()
-    const isBack = () => hasSocket() && !hadSocket
-    const hungUp = sessions.hasHungUp(sessionId)
-    try {
-      const closed = await sessions.wasClosed(sessionId, node)
-      const awaitedMs = command.awaitedMs ?? (await sessions.awaitedMs(sessionId, node))
-      if (awaitedMs === 'back') return { command, isBack: () => true }
-      return { command: { ...command, closed, hungUp, awaitedMs }, isBack }
-    } catch (error) {
-      if (error instanceof StoreError) return { command: { ...command, closed: false, hungUp }, isBack }
-      throw error
-    }
   }
 
   async function commit<T>(work: MaybePromise<T>): Promise<T> {
@@ -140,7 +119,38 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     }
   }
 
-  async function losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean> {
+  return { run, begin, commit, handOn, losesDeadHolder: createLosesDeadHolder(sessions, run) }
+}
+
+function createLossOf(sessions: TransitionsOptions['sessions'], nodes: Nodes) {
+  /**
+   * However a loss was found, the sessions' store knows how the socket went. While it is away, no client closed [END5], and
+   * none was told to come back [PEER1].
+   */
+  return async (command: LoseCommand): Promise<Loss> => {
+    const { sessionId, node } = command
+    const hasSocket = () => sessions.heldHere(sessionId) !== undefined
+    // A holder that gives no sign of life still has its socket. It loses its place nevertheless.
+    const hadSocket = node === nodes.self && hasSocket()
+    const isBack = () => hasSocket() && !hadSocket
+    const hungUp = sessions.hasHungUp(sessionId)
+    try {
+      const closed = await sessions.wasClosed(sessionId, node)
+      const awaitedMs = command.awaitedMs ?? (await sessions.awaitedMs(sessionId, node))
+      if (awaitedMs === 'back') return { command, isBack: () => true }
+      return { command: { ...command, closed, hungUp, awaitedMs }, isBack }
+    } catch (error) {
+      if (error instanceof StoreError) return { command: { ...command, closed: false, hungUp }, isBack }
+      throw error
+    }
+  }
+}
+
+function createLosesDeadHolder(
+  sessions: TransitionsOptions['sessions'],
+  run: Transitions['run'],
+): Transitions['losesDeadHolder'] {
+  return async (session, call, waiter) => {
     const place = ownPlace(session, call)
     if (place === null || place.deviceId !== session.deviceId) return false
     // Its holder was seen to be gone while this one asked.
@@ -152,6 +162,4 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId, node: place.node })
     return !alive
   }
-
-  return { run, begin, commit, handOn, losesDeadHolder }
 }

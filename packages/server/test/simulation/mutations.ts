@@ -96,7 +96,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a relay that is early is answered as if it were taken',
     file: relay,
-    find: "if (result === 'early') return afterOthers(message, (first) => passAgain(first, road))",
+    find: "if (result === 'early') return afterOthers(message, (first) => passAgain(options, first, road))",
     put: "if (result === 'early') return call.status",
   },
   {
