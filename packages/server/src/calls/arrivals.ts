@@ -58,7 +58,7 @@ export interface Arrival extends OpenSession {
 
 export interface Arrivals extends Departures, Pick<LateRings, 'ringLate'> {
   /**
-   * A session connected: register, then read, then send [ORD3, WS4]. What it is told waits in its log until
+   * A session connected: register, then read, then send [ORD3, WS4]. Its pushes wait in its log until
    * `sessions.ready`.
    */
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
@@ -66,7 +66,7 @@ export interface Arrivals extends Departures, Pick<LateRings, 'ringLate'> {
   renew(session: ClientSession, expiresAt: number): Promise<void>
 }
 
-/** How long a store that is away is left alone before it is asked again for who is in already, in ms. */
+/** A store that is away is asked again after this time, for clients that have connected already. In ms. */
 const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */

@@ -35,7 +35,7 @@ export interface Calls {
   rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run: Transitions['run']
-  /** The same, without the wait for everybody to be told. */
+  /** The same, without a wait for the delivery. */
   begin: Transitions['begin']
 }
 
@@ -96,7 +96,7 @@ function createAsk({ store, sessions, delivery }: CallsOptions, { run, losesDead
     if (call === undefined) return
     const caughtUp = await delivery.catchUp(call)
     if (!tellsEnd || isLive(call) || sessions.knowsEnd(session.sessionId, callKey(call))) return
-    // What is missing comes before the end [ORD3].
+    // The missing steps come before the end [ORD3].
     if (caughtUp !== 'done') throw new StoreError('unavailable', 'what led to the end cannot be told now')
     await tellEnd(session, call)
   }

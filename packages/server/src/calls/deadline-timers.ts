@@ -33,7 +33,7 @@ export interface DeadlineTimers {
 const longestTimeoutMs = 2 ** 31 - 1
 /** The time after which a deadline that fell into an outage is looked at again, in ms. */
 const againMs = 500
-/** A timer may fire so much before its time, in ms. */
+/** A timer may fire this long before its time, in ms. */
 const earlyMs = 5
 
 export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTimers {

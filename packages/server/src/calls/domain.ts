@@ -1,5 +1,5 @@
 import type { CallQuality } from '@ringwire/protocol/backend'
-import { type Call, type CallRef, callKey, type RingingCall } from '../call/call.ts'
+import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, type RingingCall } from '../call/call.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import { createDelivery, type Delivery } from '../delivery/delivery.ts'
@@ -12,12 +12,12 @@ import type { ProductStore } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
-import { createSteadyClock } from '../time/steady-clock.ts'
+import { createSteadyClock, type SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import { type Arrivals, type ArrivalsOptions, createArrivals } from './arrivals.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
-import { createDeadlines, type Deadlines } from './deadlines.ts'
-import { createEndQuality } from './end-quality.ts'
+import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
+import { createEndQuality, type EndQualityOptions } from './end-quality.ts'
 import { isHeldElsewhere, isShareOf } from './holders.ts'
 import { createQuality, type Quality } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
@@ -44,7 +44,7 @@ export interface DomainOptions {
   /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
   readonly finalsMs: number
   readonly onCommitted: CallsOptions['onCommitted']
-  /** A step of a call that may ring, of which its own process has not told: nobody may have seen to what goes with it. */
+  /** A step of a call that may ring, which its own process has not delivered: nobody may have seen to what goes with it. */
   readonly onLeft: OutboxOptions['onLeft']
   /** A device of the callee may have fallen asleep since the call rings [PUSH2]. */
   readonly onDoubt: ArrivalsOptions['onDoubt']
@@ -86,42 +86,103 @@ export interface Domain {
  * began, however long ago [EXT3]. What is older was left by a version that ran here before. In ms.
  */
 const longestOutageMs = 86_400_000
-/** So long the end of a call may wait for what is known of its media, in ms. */
+/** How long the end of a call may wait for what is known of its media, in ms. */
 const qualityMs = 250
 
 export function createDomain(options: DomainOptions): Domain {
-  const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
-  const { isRelayOnly, recorder, hearsEnds, onLeft, onDoubt, onNodeDied, onQuiet, timers } = options
+  const { config, backend, finalsMs, recorder, onError, timers } = options
   const { stores, sessions, nodes, uptime } = backend
   const store = stores.calls
-  const durations = {
-    callerLostMs: config.callerLostMs,
-    peerLostMs: config.peerLostMs,
-    maxDurationMs: config.maxCallMs,
-  }
   const clock = createSteadyClock(backend.clock)
+  const durations = durationsOf(config)
+  const { delivery, outbox } = createHandingOn(options, clock, (call) => deadlines.watch(call))
+  const load = async (ref: CallRef) => delivery.known.get(callKey(ref)) ?? (await store.load(ref))
+  const quality = createQuality({ recorder, timeline: stores.timeline, load, now: clock.now })
+  const qualityAtEnd = createQualityAtEnd(quality, options)
+  const parts = { store, sessions, nodes, uptime, delivery, recorder, clock, durations, onError, timers }
+  const calls = createCalls({
+    ...parts,
+    withQuality: createEndQuality({ hearsEnds: options.hearsEnds, qualityAtEnd }),
+    products: stores.products,
+    limits: options.limits,
+    ringTimeoutMs: config.ringTimeoutMs,
+    maxRinging: config.maxRinging,
+    newUuid: options.newUuid,
+    onCommitted: options.onCommitted,
+    onTold: (step) => outbox.told(step),
+  })
+  const arrivals = createArrivals({
+    ...parts,
+    calls,
+    absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
+    onDoubt: options.onDoubt,
+  })
+  const deadlines = createDeadlines({
+    ...parts,
+    run: calls.begin,
+    onPage: createOnPage(options, arrivals),
+    onRound(now, live) {
+      for (const call of delivery.sweep(now, live)) {
+        deadlines.forget(call)
+        options.onQuiet(call)
+      }
+    },
+    async onSweep() {
+      await Promise.all([outbox.sweep(), delivery.retry()])
+    },
+  })
+  const { isRelayOnly, onPassed } = options
+  return {
+    ...{ calls, quality, arrivals, outbox, deadlines, delivery },
+    relay: createRelay({ ...parts, calls, isShared: backend.isShared, isRelayOnly, onPassed }),
+    recovery: createRecovery({ ...parts, calls, finalsMs }),
+    onCall(call) {
+      store.note(call)
+      delivery.learn(call)
+    },
+    onTold: delivery.hear,
+  }
+}
+
+function durationsOf({ callerLostMs, peerLostMs, maxCallMs }: DomainOptions['config']): CallDurations {
+  return { callerLostMs, peerLostMs, maxDurationMs: maxCallMs }
+}
+
+/** Steps that are handed on, and those that nobody has handed on. */
+function createHandingOn(
+  { backend, finalsMs, onLeft, onQuiet, onError }: DomainOptions,
+  { now }: SteadyClock,
+  watch: (call: Call) => void,
+): Pick<Domain, 'delivery' | 'outbox'> {
+  const { stores, sessions, nodes } = backend
+  const store = stores.calls
+  const stepsAfter: CallStore['stepsAfter'] = (ref, version) => store.stepsAfter(ref, version)
   const delivery = createDelivery({
-    sessions,
-    now: clock.now,
-    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    ...{ sessions, now, stepsAfter, nodes, onError },
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
-    nodes,
     leftOf: (ref) => outbox.leftOf(ref),
     onToldLeft: (rows, steps) => outbox.toldLeft(rows, steps),
     onApplied(call) {
-      deadlines.watch(call)
+      watch(call)
       if (call.status !== 'ringing') onQuiet(call)
     },
-    onError,
   })
-  const quality = createQuality({
-    recorder,
-    timeline: stores.timeline,
-    load: async (ref) => delivery.known.get(callKey(ref)) ?? (await store.load(ref)),
-    now: clock.now,
+  const outbox = createOutbox({
+    ...{ now, stepsAfter, onLeft, onError },
+    store: stores.outbox,
+    load: (ref) => store.load(ref),
+    catchUp: delivery.catchUp,
+    toldMs: backend.isShared ? longestOutageMs : finalsMs,
   })
-  /** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1]. */
-  async function qualityAtEnd(ref: CallRef): Promise<CallQuality | null> {
+  return { delivery, outbox }
+}
+
+/** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1]. */
+function createQualityAtEnd(
+  quality: Quality,
+  { onError, timers }: Pick<DomainOptions, 'onError' | 'timers'>,
+): EndQualityOptions['qualityAtEnd'] {
+  return async (ref): Promise<CallQuality | null> => {
     const { promise: late, resolve } = Promise.withResolvers<null>()
     const cancel = timers.after(qualityMs, () => resolve(null))
     const known = quality.of(ref).catch((error) => {
@@ -130,101 +191,22 @@ export function createDomain(options: DomainOptions): Domain {
     })
     return Promise.race([known, late]).finally(cancel)
   }
-  const calls = createCalls({
-    withQuality: createEndQuality({ hearsEnds, qualityAtEnd }),
-    store,
-    products: stores.products,
-    sessions,
-    nodes,
-    delivery,
-    limits,
-    uptime,
-    recorder,
-    clock,
-    durations,
-    ringTimeoutMs: config.ringTimeoutMs,
-    maxRinging: config.maxRinging,
-    newUuid: options.newUuid,
-    onCommitted,
-    onTold: (step) => outbox.told(step),
-    onError,
-  })
-  const outbox = createOutbox({
-    store: stores.outbox,
-    load: (ref) => store.load(ref),
-    catchUp: delivery.catchUp,
-    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
-    onLeft,
-    toldMs: backend.isShared ? longestOutageMs : finalsMs,
-    now: clock.now,
-    onError,
-  })
-  const deadlines = createDeadlines({
-    store,
-    sessions,
-    nodes,
-    uptime,
-    clock,
-    durations,
-    run: calls.begin,
-    onPage(live, isAfterDeath) {
-      // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
-      // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
-      for (const call of live) if (call.status !== 'ringing') onQuiet(call)
-      arrivals.ringLate(live).catch((error) => {
-        // The next look tries again.
-        if (!(error instanceof StoreError)) onError(error)
-      })
-      if (!isAfterDeath) return
-      // Each node that is left looks after its share; if one of them dies meanwhile, the shares are dealt out again.
-      onNodeDied(live.filter((call) => call.status === 'ringing').filter((call) => isShareOf(call, nodes)))
-    },
-    onRound(now, live) {
-      for (const call of delivery.sweep(now, live)) {
-        deadlines.forget(call)
-        onQuiet(call)
-      }
-    },
-    async onSweep() {
-      await Promise.all([outbox.sweep(), delivery.retry()])
-    },
-    onError,
-    timers,
-  })
-  const arrivals = createArrivals({
-    store,
-    sessions,
-    delivery,
-    calls,
-    recorder,
-    clock,
-    absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
-    onDoubt,
-    onError,
-    timers,
-  })
-  return {
-    calls,
-    quality,
-    relay: createRelay({
-      calls,
-      delivery,
-      sessions,
-      isShared: backend.isShared,
-      isRelayOnly,
-      onPassed,
-      recorder,
-      timers,
-    }),
-    arrivals,
-    outbox,
-    recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),
-    deadlines,
-    delivery,
-    onCall(call) {
-      store.note(call)
-      delivery.learn(call)
-    },
-    onTold: delivery.hear,
+}
+
+function createOnPage(
+  { backend, onQuiet, onNodeDied, onError }: DomainOptions,
+  { ringLate }: Arrivals,
+): DeadlinesOptions['onPage'] {
+  return (live: readonly LiveCall[], isAfterDeath) => {
+    // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
+    // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
+    for (const call of live) if (call.status !== 'ringing') onQuiet(call)
+    ringLate(live).catch((error) => {
+      // The next look tries again.
+      if (!(error instanceof StoreError)) onError(error)
+    })
+    if (!isAfterDeath) return
+    // Each node that is left looks after its share; if one of them dies meanwhile, the shares are dealt out again.
+    onNodeDied(live.filter((call) => call.status === 'ringing').filter((call) => isShareOf(call, backend.nodes)))
   }
 }

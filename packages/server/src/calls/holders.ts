@@ -2,7 +2,7 @@ import { type CallRef, callKey, type Place } from '../call/call.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 
-/** So much later than the node that has the timer another one looks after a deadline, in ms [RING1]. */
+/** Another node looks after a deadline this long after the node that has its timer, in ms [RING1]. */
 export const patienceMs = 200
 /** Others do the share of a node that has not done it by then, in ms. */
 export const stepInMs = 4_000

@@ -45,7 +45,7 @@ export function createInvite(options: InvitesOptions): Invite {
   const { recorder } = options
   const tryInvite = createTryInvite(options)
 
-  /** What was refused before there was a call is in the timeline of the uuid that was named [TRACE1]. */
+  /** An invite that was refused before there was a call goes into the timeline of the uuid that it named [TRACE1]. */
   return async (session, data, waiter) => {
     const outcome = await tryInvite(session, data, waiter)
     // A busy callee was called, and that is a call.

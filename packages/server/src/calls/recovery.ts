@@ -120,7 +120,7 @@ function createStartClocks({ calls, clock, durations }: RecoveryOptions) {
   return startClocks
 }
 
-/** Sessions of before the start whose clients may come back. */
+/** Sessions that there were before the start. Their clients may come back. */
 function createExpected(sessions: RecoveryOptions['sessions']) {
   /** The holders of the places may come back: their logs are there again. */
   async function expectBack(call: Call, now: number): Promise<void> {
@@ -151,7 +151,7 @@ function createExpected(sessions: RecoveryOptions['sessions']) {
   return { expectBack, expectRung }
 }
 
-/** Of a call that is over only the end is told again. */
+/** A call that is over only delivers its end again. */
 function finalsOf(event: CallEvent): CallEvent {
   return { ...event, notices: event.notices.filter((notice) => notice.event !== 'call.ringing') }
 }

@@ -51,7 +51,7 @@ export interface VolatileRelay {
 
 /** If the places of a call change that often while one message is passed on, its sender has to send it again. */
 const maxTries = 6
-/** The second retry waits so long, each later one twice as long as the one before: a third of a second in all. In ms. */
+/** The second retry waits for this time, and each later one for twice as long: a third of a second in all. In ms. */
 const firstPauseMs = 10
 
 interface Message {
@@ -73,7 +73,7 @@ export interface RelayOptions {
   readonly sessions: Pick<Sessions, 'append' | 'keep'>
   /** Whether other processes have sessions, too: one may die before it says whether it took a message. */
   readonly isShared: boolean
-  /** Of a product whose media goes through a TURN server alone, other addresses are not passed on [PRIV1]. */
+  /** The media of such a product only goes through a TURN server, so other addresses are not passed on [PRIV1]. */
   readonly isRelayOnly: (product: string) => boolean
   /** A message was passed on [MET1]. */
   readonly onPassed: (event: RelayEvent, road: Road, bytes: number) => void

@@ -46,13 +46,13 @@ export interface TransitionsOptions {
 
 /** Every change of a call: it is decided on, committed, and handed on, in that order. */
 export interface Transitions {
-  /** A command for one call. Resolves when everybody was told, or nobody can be told now. */
+  /** A command for one call. Resolves when its steps are delivered, or cannot be delivered now. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
-  /** The same, and resolves when it is committed: others do not wait for who has to be told by a node that is silent. */
+  /** The same, and resolves when it is committed: others do not wait for a delivery to a silent node. */
   begin(ref: CallRef, command: CallCommand): Promise<Decision>
   /** A commit by the store; where nobody knows whether it was one, its row in the outbox says so once that is clear. */
   commit<T>(work: MaybePromise<T>): Promise<T>
-  /** Hands on what was committed, after `first`. Resolves when everybody was told, or nobody can be told now. */
+  /** Hands on the committed steps, after `first`. Resolves when they are delivered, or cannot be delivered now. */
   handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D>
   /**
    * Vacates the place that the session could take, where its holder gives no sign of life [PLACE4]. True where the place is

@@ -114,7 +114,7 @@ async function askFor(
   const stamp = stampOf(row)
   if (comesBack === undefined) return ask(owner, ['yield', sessionId, stamp, null, 0]) as Promise<HandedOff>
   const { identity, turn, seq } = comesBack
-  // With the full time, also if this node has only just heard of the owner: whether it is silent is found out beside it.
+  // The owner gets the full time, also if this node has only just heard of it: `falls` finds out whether it is silent.
   const asked = ask(owner, ['yield', sessionId, stamp, identity, turn, seq], askMs) as Promise<HandedOff>
   const answered = asked.catch((error) => {
     if (living.isSilent(owner)) return 'silent' as const

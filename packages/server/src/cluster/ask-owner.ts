@@ -59,7 +59,7 @@ export function createAskOwner(options: AskOwnerOptions): AskOwner {
 
   /**
    * A silent node may not answer in time, and the session may get another owner first. A relay looks for that owner once a
-   * step of its call has been told. Everything else fails as soon as the call has a new step, which delivers it again.
+   * step of its call is delivered. Everything else fails as soon as the call has a new step, which delivers it again.
    */
   async function askNode(at: string, frame: Frame, call: string | undefined): Promise<unknown> {
     const asked = inbox.ask(at, frame)

@@ -30,7 +30,7 @@ export interface ClusterOptions {
   readonly windowMs: number
   /** How long an extended session can be resumed, in ms [RES1]. */
   readonly resumeWindowMs: number
-  /** Whether a node is known for sure not to serve any more; where it is not given, what the store says counts alone. */
+  /** Whether it is certain that a node serves no more; without this function only the store decides. */
   readonly isDead?: (node: string) => boolean
   /** More nodes that are known to own sessions than say in the store that they live. */
   readonly owners?: () => readonly string[]
@@ -41,7 +41,7 @@ export interface ClusterOptions {
   /** A node leaves a question unanswered; told again and again as long as that is so. */
   readonly onWaiting?: (node: string) => void
   readonly onError: (error: unknown) => void
-  /** How long a node may take to hear what it is told, in ms; tests do not wait for it. */
+  /** The time limit of one round of `settled`, in ms; tests set a shorter one. */
   readonly heardMs?: number
   readonly timers: Timers
   /** Names a log: no other has had the name [RES2]. */
@@ -70,11 +70,11 @@ export interface Cluster {
   fell(node: string): void
   /** Others may take this node for dead, until `isOver`. */
   doubt(isOver: boolean): void
-  /** Whether the last save succeeded: else who comes now is asked to come later. */
+  /** Whether the last save succeeded. If not, new clients are asked to come later. */
   canSave(): boolean
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
-  /** Answers whether sessions of before this start may be known there. */
+  /** Answers whether the store may know sessions from before this start. */
   start(): Promise<boolean>
   /** Looks at once who lives, and whether the store still has what this node wrote. */
   look(): Promise<void>

@@ -7,7 +7,7 @@ export interface SessionWrite {
   readonly hash: string
   readonly fence: number
   /**
-   * `all`: begins a row that is not there, or takes it from an owner of before. `part`: needs the row as this owner left it.
+   * `all`: begins a row that is not there, or takes it from an earlier owner. `part`: needs the row as this owner left it.
    * `gone`: the session is over.
    */
   readonly what: 'all' | 'part' | 'gone'
@@ -25,7 +25,7 @@ export interface SessionWrite {
 export interface LogWrite {
   /** It is written anew. */
   readonly isWhole: boolean
-  /** So many entries leave its begin. */
+  /** The number of entries that leave its begin. */
   readonly dropped: number
   /** These come to its end. */
   readonly added: readonly string[]
@@ -50,7 +50,7 @@ export interface Copies {
   partOf(sessionId: string): string
   /** Writes sessions of one part, all at once; answers those that were refused. */
   save(writes: readonly SessionWrite[]): Promise<readonly Refusal[]>
-  /** They are remembered for so long from now on; answers those that are not this node's any more. */
+  /** Remembers them for `ttlMs` from now on; answers those that are not this node's any more. */
   renew(sessions: readonly Remembered[]): Promise<readonly Refusal[]>
   /** Whether everything of these sessions is there. */
   areThere(sessions: readonly { sessionId: string; hash: string; hasLog: boolean }[]): Promise<boolean>

@@ -1,4 +1,4 @@
-/** What every node reads of a session. Its owner alone writes it, together with the copy (`cluster/copies.port.ts`). */
+/** What every node reads of a session. Only its owner writes it, together with the copy (`cluster/copies.port.ts`). */
 export interface Row extends RowFields {
   readonly sessionId: string
   /** The run of a node that has the session in memory; '' where a node that stopped has left it to whoever needs it. */
@@ -64,7 +64,7 @@ export interface Directory {
   /** The rows of a participant's sessions, in the order in which they were written first: those that are there. */
   rowsOf(hash: string): Promise<readonly Row[]>
   /**
-   * Makes this node the owner of a session, if its fence is still that; the owner of before can write nothing more of it.
+   * Makes this node the owner of a session, if its fence is still that; the earlier owner can write nothing more of it.
    * `gone`: there is nothing to go on with. Undefined where another node was faster.
    */
   claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>

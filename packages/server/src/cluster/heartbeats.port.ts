@@ -15,7 +15,7 @@ export interface Beat {
   readonly wasAway: boolean
   /** Outages that began then or later are of interest, in ms since the epoch by the database's clock. */
   readonly outagesFrom: number
-  /** What was over before that is of no interest any more, in ms. */
+  /** Outages that were over before this time ago are of no interest any more. In ms. */
   readonly keptMs: number
   /** How many sockets it has; null while it takes no clients [BAL1]. */
   readonly sockets: number | null

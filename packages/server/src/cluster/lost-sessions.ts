@@ -18,7 +18,7 @@ export interface LostSessions {
   confirm(call: string): void
 }
 
-/** Calls of which something has to be told once more. */
+/** Calls with a step that has to be delivered once more. */
 const mostDoubted = 20_000
 
 export function createLostSessions({ table, settle }: LostSessionsOptions): LostSessions {
@@ -39,7 +39,7 @@ export function createLostSessions({ table, settle }: LostSessionsOptions): Lost
       // At once: the number of what its client got here belongs to something else in the log there.
       if (hasSocket) sink?.close(4409, 'replaced by a newer connection')
       else sink?.close(1013, 'try again later', 'its node was taken for dead')
-      // What it asked for and has no reply to is asked again there, in order [EXT4] [ORD2].
+      // Its client sends the requests without a reply again there, in order [EXT4] [ORD2].
       if (session.identity.extended) void sinkToRetire(session)?.retire()
     },
     async giveUp(isOf) {

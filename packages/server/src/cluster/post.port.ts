@@ -18,7 +18,7 @@ export interface Reader {
 export interface Post {
   /** Rejects with a `StoreError`; after `unknown` it may have been sent. */
   send(to: string, batch: string): Promise<void>
-  /** Begins to read what is sent to this node. What was read is handed over once, unless it is read again. */
+  /** Begins to read what is sent to this node. Each batch is handed over once, unless it is read again. */
   listen(reader: Reader): void
   /** The server may have lost what was written: it is read from its begin. */
   readAgain(): void

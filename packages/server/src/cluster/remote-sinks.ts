@@ -6,7 +6,7 @@ import type { Frame } from './frames.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 
-/** One that lives and does not answer for so long is busy, in ms. */
+/** A node that lives and does not answer for this time is busy, in ms. */
 const busyMs = 3_000
 /** Objects for sockets of other nodes that are kept. */
 const mostRemotes = 1_000
@@ -48,7 +48,7 @@ export function createRemoteSinks(
           const answer = await answerOf(node, ['probe', sessionId])
           if (answer !== undefined) return answer === true
           if (living.isSilent(node)) return false
-          // One that had just started was taken for silent, and asked for a moment alone.
+          // A node that had just started was taken for silent, and had only a moment to answer.
           if (timers.monotonic() - since > busyMs) throw noAnswer()
         }
         return false

@@ -148,7 +148,7 @@ function pushesOf({ own, owner, participantSessions, askOwner }: SessionsOptions
       if (!saves.isAway || !owner.isHere(id)) return askOwner('append', id, push)
       // Its client may go on at another node, which would know nothing of it.
       if (!isRelay(push)) return Promise.reject(away())
-      // Who has its socket here gets it all the same; it is not safe against the death of this node [EXT3].
+      // A client with its socket here gets the relay all the same. The relay is lost if this node dies [EXT3].
       const session = table.get(id)
       if (session?.socket.is !== 'open' || !session.socket.isReady) throw away()
       const result = table.append(id, push)
