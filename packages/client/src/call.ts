@@ -1,22 +1,13 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
-import type { ElsewhereReason, EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
+import type { EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import type { CallAck } from '@ringwire/protocol/events/call'
-import type { CallStatus } from '@ringwire/protocol/rest'
+import { afterAccept, afterConfirm, afterRefusal } from './call-replies.ts'
 import { type CallInput, isUnanswered, nextCallState } from './call-state.ts'
 import { listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
-import {
-  type Call,
-  type CallClient,
-  type CallEvents,
-  type CallMediaFlags,
-  ownReasons,
-  type Participant,
-  type PeerState,
-  type Unsubscribe,
-} from './types.ts'
+import type { Call, CallClient, CallEvents, CallMediaFlags, Participant, PeerState } from './types.ts'
 
 /** What a call is about, as it is first known. */
 export type CallSeed = Pick<
@@ -65,7 +56,6 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   })
   const signals = createSignals(listeners)
   let accepting: Promise<void> | undefined
-  let isClaimed = false
   /** What this side sends. One object for all requests: each says what is true when it goes out. */
   let sent: (CallMediaFlags & { call_uuid: string }) | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
@@ -74,8 +64,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   })
   invited.catch(() => {})
 
-  function apply(input: CallInput): void {
-    const next = nextCallState(call.state, input)
+  function apply(input: CallInput | undefined): void {
+    const next = input ? nextCallState(call.state, input) : call.state
     if (next === call.state) return
     call.state = next
     if (next.name === 'over') {
@@ -95,7 +85,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     if (call.state.name === 'over' && !more.insistent) return quiet(Promise.reject(overError()))
     const onReply = (reply: Reply) => {
       more.onReply?.(reply)
-      if (!reply.ok) refused(event, reply.error)
+      if (!reply.ok) apply(afterRefusal(event, reply.error, call.state))
     }
     const asked = port.ask({ event, data: { call_uuid: call.callUuid, ...data }, ...more, onReply })
     return quiet(
@@ -111,22 +101,13 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     if (nextCallState({ name: 'connected' }, { type: 'stands', status }).name === 'over') throw overError()
   }
 
-  /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */
-  function refused(event: ClientEventName, error: RingwireError): void {
-    const isOfHolder = event === 'call.connected' || event === 'call.media' || event.startsWith('webrtc.')
-    const wasHolder = call.state.name !== 'ringing' || call.state.direction === 'outgoing'
-    if (error.code !== 'CALL_NOT_PARTICIPANT' || !isOfHolder || !wasHolder) return
-    apply({ type: 'over', status: 'accepted', reason: ownReasons.elsewhere, error })
-  }
-
   /** By a candidate that is none: the service looks whose place it is, and the peer hears nothing [ENV3, PLACE4]. */
   function confirm(): void {
-    void ask('webrtc.ice_candidate', { candidate: null }, { insistent: true, onReply: confirmed })
-  }
-
-  function confirmed(reply: Reply): void {
-    if (reply.ok) apply({ type: 'stands', status: (reply.data as CallAck).status })
-    else overIfGone(reply.error)
+    void ask(
+      'webrtc.ice_candidate',
+      { candidate: null },
+      { insistent: true, onReply: (reply) => apply(afterConfirm(reply)) },
+    )
   }
 
   function accept(): Promise<void> {
@@ -136,32 +117,17 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     if (accepting) return accepting
     apply({ type: 'answering', on: true })
     // Insistent: who pressed Accept has answered, however long the network takes. The service refuses it once the ring is over.
-    const asked = ask('call.accept', {}, { insistent: true, onReply: accepted })
+    const onReply = (reply: Reply) => {
+      apply(afterAccept(reply))
+      if (reply.ok) settleInvited()
+    }
+    const asked = ask('call.accept', {}, { insistent: true, onReply })
     accepting = quiet(
       asked.finally(() => {
         accepting = undefined
       }),
     )
     return accepting
-  }
-
-  function accepted(reply: Reply): void {
-    if (reply.ok) {
-      apply({ type: 'accepted' })
-      settleInvited()
-      return
-    }
-    const { error } = reply
-    if (error.code === 'CALL_ALREADY_ANSWERED') {
-      apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' satisfies ElsewhereReason, error })
-    } else overIfGone(error)
-    apply({ type: 'answering', on: false })
-  }
-
-  /** Its final notice is on the way or was lost; in any case there is nothing left to ask for. */
-  function overIfGone(error: RingwireError): void {
-    if (error.code !== 'CALL_INVALID_STATE' && error.code !== 'CALL_NOT_FOUND') return
-    apply({ type: 'over', status: error.status as CallStatus, reason: ownReasons.lost, error })
   }
 
   /** Hanging up never fails [END1], so here the call is over at once. */
@@ -188,17 +154,6 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     return hangUp(state.direction === 'outgoing' ? 'call.cancel' : 'call.reject', reason)
   }
 
-  function claimSignals(): Unsubscribe {
-    if (isClaimed)
-      throw new RingwireError('SIGNALS_CLAIMED', 'Something else negotiates the media of this call already.')
-    isClaimed = true
-    let isMine = true
-    return () => {
-      isClaimed &&= !isMine
-      isMine = false
-    }
-  }
-
   const call: Mutable<Omit<Call, 'client'>> = {
     ...seed,
     invited,
@@ -217,7 +172,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
     sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),
     sendCandidate: (candidate) => (candidate === null ? Promise.resolve() : ask('webrtc.ice_candidate', { candidate })),
-    claimSignals,
+    claimSignals: signals.claim,
   }
 
   const live: LiveCall = {

@@ -1,3 +1,4 @@
+import { RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { CallEvents, Unsubscribe } from './types.ts'
 
@@ -11,6 +12,7 @@ const maxKept = 256
 export function createSignals(listeners: Listeners<CallEvents>) {
   let kept: Signal[] = []
   let isFlushing = false
+  let isClaimed = false
 
   const isHeard = () => listeners.has('offer') || listeners.has('answer') || listeners.has('candidate')
   const emit = ({ event, payload }: Signal) => listeners.emit(event, payload as never)
@@ -34,6 +36,17 @@ export function createSignals(listeners: Listeners<CallEvents>) {
         })
       }
       return end
+    },
+    /** Throws while another claim holds them. */
+    claim(): Unsubscribe {
+      if (isClaimed)
+        throw new RingwireError('SIGNALS_CLAIMED', 'Something else negotiates the media of this call already.')
+      isClaimed = true
+      let isMine = true
+      return () => {
+        isClaimed &&= !isMine
+        isMine = false
+      }
     },
     /** They belong to a negotiation that is no more. */
     drop(): void {
