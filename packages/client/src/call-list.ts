@@ -54,7 +54,7 @@ export function createCallList(listeners: Listeners<ClientEvents>, port: Omit<Ca
   function resume(it: LiveCall): Call {
     if (parked.delete(it)) {
       refresh()
-      // Whoever makes its media in this turn hears that it has to begin anew.
+      // An application that makes the media in this turn hears the event, and the media begins anew.
       queueMicrotask(() => it.resync(true))
     }
     return it.call

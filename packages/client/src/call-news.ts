@@ -65,9 +65,9 @@ export function hearAway(it: LiveCall, localTime: LocalTime, away?: PeerAbsence)
 export function catchUp(it: LiveCall, active: ActiveCall | undefined, localTime: LocalTime): void {
   const { state } = it.call
   if (!active) {
-    // An invite without an answer is asked again, and says itself what became of it.
+    // The client repeats an invite without an answer; its reply says what became of the call.
     if (isUnanswered(it.call)) return
-    // Who asks about a call that is over is told how it ended [END4].
+    // The service answers a question about an ended call with how it ended [END4].
     if (hadPlace(it.call)) it.confirm()
     else it.apply({ type: 'over', reason: ownReasons.lost })
     return
@@ -85,8 +85,8 @@ export function catchUp(it: LiveCall, active: ActiveCall | undefined, localTime:
 }
 
 /**
- * Who has no place hears nothing, not even the end. A place that the service does not show here may be another
- * session's, or about to become this one's [PLACE4]: it has to be asked.
+ * A session without a place hears nothing, not even the end. A place that the service does not show here may belong to
+ * another session, or be about to come to this one [PLACE4]. So the client asks the service.
  */
 export function confirm(it: LiveCall, active: ActiveCall | undefined, localTime: LocalTime): void {
   if (active) hearAway(it, localTime, active.peer.away)

@@ -108,7 +108,7 @@ function failed(client: Inviting, it: LiveCall, onGlare: OnGlare, error: Ringwir
   else it.apply({ type: 'over', reason: ownReasons.glare, error })
 }
 
-/** Both called each other at once and the peer's invite was first: both want to talk, so this call becomes that one. */
+/** Both sides called at once, and the peer's invite was first. Both want to talk, so this call becomes the peer's. */
 function take({ list, env }: Inviting, it: LiveCall, callUuid: string): void {
   const theirs = list.live.get(callUuid)
   const { callType, contextType, contextId, metadata, state } = (theirs ?? it).call

@@ -41,7 +41,7 @@ function outgoing({ slots, muted }: Sources, kind: MediaKind): MediaStreamTrack 
   return isSilent ? null : (device?.sent ?? null)
 }
 
-/** What is in the slots and who is muted becomes what is sent of the kind. */
+/** Sends what the slots and the mutes of the kind now allow. */
 export async function apply(of: Sources, kind: MediaKind): Promise<void> {
   const { device } = of.slots[kind]
   if (device?.own) device.source.enabled = device.sent.enabled = !of.muted[kind]
