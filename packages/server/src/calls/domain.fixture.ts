@@ -142,8 +142,7 @@ function awayWhile(sessions: Sessions, isAway: () => boolean): Sessions {
     append: (id, push) => (isAway() && !isRelay(push) ? away() : sessions.append(id, push)),
     appendLive: (...how) => (isAway() ? away() : sessions.appendLive(...how)),
     appendRung: (...how) => (isAway() ? away() : sessions.appendRung(...how)),
-    hold: (...how) => (isAway() ? away() : sessions.hold(...how)),
-    answer: (...how) => (isAway() ? away() : sessions.answer(...how)),
+    apply: (...how) => (isAway() ? away() : sessions.apply(...how)),
     move: (...how) => (isAway() ? away() : sessions.move(...how)),
   }
 }

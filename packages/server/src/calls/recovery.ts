@@ -23,7 +23,7 @@ import type { Calls } from './calls.ts'
 
 export interface RecoveryOptions {
   readonly store: LiveCallReads
-  readonly sessions: Pick<Sessions, 'append' | 'appendRung' | 'openDetached' | 'ring'>
+  readonly sessions: Pick<Sessions, 'append' | 'appendRung' | 'apply'>
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly calls: Calls
@@ -127,15 +127,9 @@ function createExpected(sessions: RecoveryOptions['sessions']) {
     for (const side of ['caller', 'callee'] as const) {
       const place = placeOf(call, side)
       if (place === null) continue
-      await sessions.openDetached(
-        {
-          sessionId: place.sessionId,
-          participant: participantOf(call, side),
-          deviceId: place.deviceId,
-          extended: false,
-        },
-        now,
-      )
+      const { sessionId, deviceId } = place
+      const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
+      await sessions.apply(sessionId, { call: callKey(call), orOpen: { identity, at: now } })
     }
   }
 
@@ -143,9 +137,8 @@ function createExpected(sessions: RecoveryOptions['sessions']) {
   async function expectRung(call: Call, now: number, isNotOf?: string): Promise<void> {
     const participant: Participant = participantOf(call, 'callee')
     const sessionId = newSessionId(participant)
-    const identity = { sessionId, participant, deviceId: undefined, extended: false }
-    await sessions.openDetached(isNotOf === undefined ? identity : { ...identity, isNotOf }, now)
-    await sessions.ring(sessionId, callKey(call))
+    const identity = { sessionId, participant, deviceId: undefined, extended: false, ...(isNotOf && { isNotOf }) }
+    await sessions.apply(sessionId, { call: callKey(call), isRinging: true, orOpen: { identity, at: now } })
   }
 
   return { expectBack, expectRung }

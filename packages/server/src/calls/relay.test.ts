@@ -80,9 +80,9 @@ test('[ORD2] a relay waits for a step that waits for a lost log, and is refused 
   const { domain, caller, callee } = await setUp({
     isElsewhere: true,
     sessions: (real) => ({
-      answer(...how) {
+      apply(...how) {
         if (isLost) looks++
-        return isLost ? false : real.answer(...how)
+        return isLost ? undefined : real.apply(...how)
       },
     }),
   })

@@ -1,6 +1,7 @@
 import type { Timers } from '../ports/clock.ts'
 import type { Push } from '../ports/push.ts'
 import { tagOfSessionId } from '../ports/session-id.ts'
+import type { SessionStep } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { type CallNews, released } from './call-news.ts'
 import { type Frame, isRelayFrame, notHere, relayFrame } from './frames.ts'
@@ -81,6 +82,6 @@ export function createAskOwner(options: AskOwnerOptions): AskOwner {
 /** The call that an operation is about. */
 function callIn(operation: Operation, args: readonly unknown[]): string | undefined {
   const [about] = args
-  if (operation === 'append') return (about as Push).call
+  if (operation === 'append' || operation === 'apply') return (about as Push | SessionStep).call
   return typeof about === 'string' ? about : undefined
 }

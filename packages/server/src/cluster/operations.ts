@@ -5,11 +5,7 @@ export function createOperations(table: SessionTable) {
   return {
     append: table.append,
     keep: table.keep,
-    hold: table.hold,
-    answer: table.answer,
-    openGate: table.openGate,
-    release: table.release,
-    ring: table.ring,
+    apply: table.apply,
     inCall: table.inCall,
     holdsAny: table.holdsAny,
     wasClosed: (sessionId: string) => table.wasClosed(sessionId, ''),

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createSocket, identityOf } from '../ports/sessions.fixture.ts'
+import { createSocket, identityOf, stepsOf } from '../ports/sessions.fixture.ts'
 import { createSessionTable } from '../session/table.ts'
 import { notHere } from './frames.ts'
 import { createOwner, type OwnerOptions } from './owner.ts'
@@ -24,7 +24,7 @@ test('[INV4] a session that is being given away gets no socket here, whatever of
     const resumes = createResumes({ table, owner, registered: async () => {} })
     const identity = identityOf()
     const id = identity.sessionId
-    table.openDetached(identity, 0)
+    stepsOf(table).openDetached(identity, 0)
     const socket = createSocket()
     const comeBack = async () => resumes.resume({ sessionId: id, epoch: 'epoch', seq: 0 }, identity, socket, 0)
     const giveAway = () => owner.handOff('two', id, '1.0', { identity, turn: 0, seq: 0 })

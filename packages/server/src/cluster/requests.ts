@@ -1,7 +1,7 @@
 import type { Call } from '../call/call.ts'
 import { callMark, readCall } from '../call/read.ts'
 import { isLast, type Push } from '../ports/push.ts'
-import type { Sink } from '../ports/sessions.ts'
+import type { SessionStep, Sink } from '../ports/sessions.ts'
 import { saveFirst } from '../session/places.ts'
 import { isOpen, mayResume } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
@@ -114,7 +114,8 @@ function createDoes({ node, table, owner, finals }: RequestsOptions) {
 
   function doHere(operation: Operation, id: string, args: readonly unknown[]): unknown {
     const done = (operations[operation] as (id: string, ...args: readonly unknown[]) => unknown)(id, ...args)
-    return operation === 'append' && isLast(args[0] as Push) ? passOn(id, args[0] as Push, done) : done
+    const last = lastOf(operation, args)
+    return last === undefined ? done : passOn(id, last, done)
   }
 
   function passOn(id: string, push: Push, done: unknown): unknown {
@@ -191,4 +192,10 @@ function hear({ onCall, onTold, onTaken, onLook }: RequestsOptions, frame: Frame
     case 'heard':
       return
   }
+}
+
+/** What says how a call ended, of what a session was told. */
+function lastOf(operation: Operation, [about]: readonly unknown[]): Push | undefined {
+  if (operation === 'append') return isLast(about as Push) ? (about as Push) : undefined
+  return operation === 'apply' ? (about as SessionStep).pushes?.find(isLast) : undefined
 }

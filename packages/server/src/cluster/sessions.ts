@@ -1,9 +1,16 @@
 import { andThen } from '../ports/maybe.ts'
 import { isRelay } from '../ports/push.ts'
 import { tagOfSessionId } from '../ports/session-id.ts'
-import type { SessionLookup, SessionPlaces, SessionPushes, SessionSockets, Sessions, Sink } from '../ports/sessions.ts'
+import type {
+  SessionLookup,
+  SessionPlaces,
+  SessionPushes,
+  SessionSockets,
+  SessionStep,
+  Sessions,
+  Sink,
+} from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { newestVersion } from '../session/session.ts'
 import type { AskOwner } from './ask-owner.ts'
 import type { BelievedDirectory } from './directory.ts'
 import type { Inbox } from './inbox.ts'
@@ -12,7 +19,6 @@ import type { OwnSessions } from './own-sessions.ts'
 import type { Owner } from './owner.ts'
 import type { ParticipantSessions } from './participant-sessions.ts'
 import { createResumes } from './resumes.ts'
-import { changing, mostTries } from './retries.ts'
 
 export interface SessionsOptions {
   readonly node: string
@@ -156,36 +162,30 @@ function pushesOf({ own, owner, participantSessions, askOwner }: SessionsOptions
     },
     appendLive: (...how) => (saves.isAway ? Promise.reject(away()) : participantSessions.appendLive(...how)),
     appendRung: (...how) => (saves.isAway ? Promise.reject(away()) : participantSessions.appendRung(...how)),
-    ring: (id, call) => askOwner('ring', id, call),
     confirm: (call) => andThen(saves.settle(), () => lost.confirm(call)),
   }
 }
 
 function placesOf({ node, own, owner, inbox, askOwner, movePlace }: SessionsOptions): SessionPlaces {
   const { table, saves } = own
+
+  function apply(id: string, step: SessionStep) {
+    if (!saves.isAway || step.pushes === undefined || !owner.isHere(id)) return askOwner('apply', id, step)
+    // Its client may go on at another node, which would know nothing of what it was told. What relays need stays here.
+    const { pushes: _, early: __, isOver: ___, ...rest } = step
+    table.apply(id, rest)
+    return Promise.reject(away())
+  }
+
   return {
     findAt: (id, at) => (at === node ? owner.isHere(id) : (inbox.ask(at, ['find', id]) as Promise<boolean>)),
-    async openDetached(identity, at) {
-      const { sessionId } = identity
-      for (let tries = 0; tries < mostTries; tries++) {
-        if (owner.isHere(sessionId) || (await owner.ownerOf(sessionId)) !== undefined) return
-        table.openDetached(identity, at)
-        // A sweep forgets an empty one, and the store may take longer than that to save it.
-        await saves.settle()
-      }
-      throw changing()
-    },
-    hold(id, call, settled, gate = false, version = newestVersion, isLost = false) {
-      const hold = () => askOwner('hold', id, call, settled, gate, version)
-      return isLost && !owner.isHere(id) ? owner.takeFromSilent(id).then(hold) : hold()
-    },
-    answer(id, call, settled, version = newestVersion, isLost = false) {
-      const answer = () => askOwner('answer', id, call, settled, version)
-      return isLost && !owner.isHere(id) ? owner.takeFromSilent(id).then(answer) : answer()
+    apply(id, { isLost, ...step }) {
+      if (isLost && !owner.isHere(id)) return owner.takeFromSilent(id).then(() => apply(id, step))
+      const done = apply(id, step)
+      // Others have to find the session that this may have made here.
+      return step.orOpen === undefined ? done : andThen(done, (early) => andThen(saves.settle(), () => early))
     },
     move: movePlace,
-    release: (id, call) => askOwner('release', id, call),
     keep: (id, push) => askOwner('keep', id, push),
-    openGate: (id, call, first) => askOwner('openGate', id, call, first),
   }
 }

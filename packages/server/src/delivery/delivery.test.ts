@@ -4,8 +4,8 @@ import { acceptedData, type Notice, overData, ringingData, type Step } from '../
 import { accepted, created, ended, participant, ringing } from '../ports/call-store.fixture.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { Push } from '../ports/push.ts'
-import { openSink } from '../ports/sessions.fixture.ts'
-import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
+import { openSink, stepsOf } from '../ports/sessions.fixture.ts'
+import type { SessionStep, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { createDelivery } from './delivery.ts'
@@ -222,9 +222,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   const sessions = {
     confirm() {},
     move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
-    hold: (id: string) => noted(`hold ${id}`, true),
-    answer: (id: string) => noted(`hold ${id}`, []),
-    openGate: (id: string) => noted(`gate ${id}`, undefined),
+    apply: (id: string) => noted(`hold ${id}`, []),
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, committed)
   leave(2, 3)
@@ -248,15 +246,12 @@ test('[REL2] an answer closes the gate of a place before kept relays go out, and
   const sessions = {
     confirm() {},
     // Its owner is found later than whoever is asked next.
-    async answer(id: string) {
+    async apply(id: string, { isAnswered, early, version }: SessionStep) {
       if (id !== sessionId) return []
-      await isFound
-      order.push('answer')
+      if (isAnswered && early === undefined) await isFound
+      order.push(early !== undefined ? 'open' : isAnswered ? 'answer' : `hold ${version}`)
       return []
     },
-    hold: (id: string, _key: string, _settled: boolean, _gate: boolean, version: number) =>
-      id !== sessionId || order.push(`hold ${version}`) > 0,
-    openGate: (id: string) => void (id === sessionId && order.push('open')),
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, committed)
   leave(2, 3)
@@ -278,9 +273,12 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
   const sessions = {
     confirm() {},
     // The callee's session is not found yet.
-    answer: (id: string) => (id === first.calleePlace.sessionId && isLost ? false : []),
+    apply(id: string, { early }: SessionStep) {
+      if (id === first.calleePlace.sessionId && isLost) return undefined
+      if (early !== undefined) gates.push(id)
+      return []
+    },
     findAt: () => (isSilent ? Promise.reject(new StoreError('unknown', 'it is silent')) : false),
-    openGate: (id: string) => void gates.push(id),
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, committed, true)
   expect(await delivery.catchUp(call)).toBe('later')
@@ -304,7 +302,7 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
 
 test('[WS4] at a start the end of a call is told again, however long ago everybody was told of it', async () => {
   const { delivery, sessions, told, call, final } = setUp()
-  sessions.ring('s', callKey(call))
+  stepsOf(sessions).ring('s', callKey(call))
   time = justOver + 60_000
   expect(await delivery.apply(final)).toBe(true)
   expect(told).toEqual([])
@@ -345,10 +343,9 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
   const said: number[] = []
   const sessions = {
     confirm() {},
-    hold: () => true,
-    append(_: string, { version }: Push) {
-      heard.push(version)
-      return 'sent'
+    apply(id: string, { pushes = [] }: SessionStep) {
+      if (id === call.callerPlace.sessionId) heard.push(...pushes.map(({ version }) => version))
+      return []
     },
   } as unknown as Sessions
   const delivery = createDelivery({
@@ -403,7 +400,7 @@ test('[PLACE2] a place that another device took: who came back before anybody co
   const callee = participant('callee', 'doctor')
   if (answered.status !== 'accepted') throw new Error('unreachable')
   const laptop = { sessionId: 'laptop', participant: callee, deviceId: 'laptop', extended: false }
-  await sessions.openDetached(laptop, takenAt - 500)
+  await stepsOf(sessions).openDetached(laptop, takenAt - 500)
   // It has looked, and nothing was there.
   await sessions.collectFinals({ sessionId: 's', participant: callee, deviceId: null, extended: false })
   time = takenAt + 3_000
@@ -430,18 +427,16 @@ for (const isThere of [false, true]) {
     let isFound = false
     const sessions = {
       confirm() {},
-      hold: () => isFound,
       findAt: () => {
         isFound = isThere
         return isThere
       },
-      openDetached: ({ sessionId }: SessionIdentity) => void made.push(sessionId),
-      append(id: string) {
-        if (id === answered.calleePlace.sessionId && !isFound && !made.includes(id)) return 'gone'
+      apply(id: string, { orOpen }: SessionStep) {
+        if (orOpen !== undefined) made.push(id)
+        if (id === answered.calleePlace.sessionId && !isFound && !made.includes(id)) return undefined
         heard.push(id)
-        return 'sent'
+        return []
       },
-      release() {},
     } as unknown as Sessions
     const both = (['caller', 'callee'] as const).map(
       (place) => ({ to: { place }, event: 'call.ended', data: {} }) as Notice,

@@ -60,7 +60,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const known = createKnownCalls(options.onApplied)
   const { undelivered, learn, hear, toldOf } = known
   const places = createPlaces({ ...options, known: known.calls })
-  const notices = createNotices({ sessions, places, now })
+  const notices = createNotices({ sessions, now })
   const { handOn, handOnLeft } = createHandingOn({ ...options, known, places, notices })
   const inTurn = createTurns(undelivered, onError)
 
@@ -128,7 +128,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     adopt(call) {
       const key = callKey(call)
       learn(call)
-      const holds = sides.map((side) => places.hold(key, call, side, call.status === 'ringing'))
+      const how = { holds: true, gate: call.status === 'ringing' }
+      const holds = sides.map((side) => places.apply(key, call, side, how))
       return andThen(allDone(holds), () => hear(key, call.version))
     },
     tellAgain(step) {

@@ -1,13 +1,13 @@
 import { overStatuses } from '@ringwire/protocol/end-reasons'
 import { type Call, type CallRef, placeOf, type Side } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { allDone, andThen, type MaybePromise, unawaited } from '../ports/maybe.ts'
+import { allDone, andThen, bothOf, type MaybePromise, unawaited } from '../ports/maybe.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { SessionPushes } from '../ports/sessions.ts'
 import type { KnownCalls } from './known-calls.ts'
-import type { Notices } from './notices.ts'
-import type { Places } from './places.ts'
+import { type Notices, pushesTo } from './notices.ts'
+import type { PlaceStep, Places } from './places.ts'
 
 export interface HandingOnOptions {
   readonly sessions: Pick<SessionPushes, 'confirm'>
@@ -65,39 +65,21 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     return andThen(allDone(left), () => tellOthers(telling))
   }
 
-  function tellOthers({ key, step, before, gate, later }: Telling): MaybePromise<void> {
-    if (isAnswer(step)) return tellAnswer(key, step)
-    const { call, event } = step
-    const ends = overStatuses.some((status) => status === event.type)
-    const held = sides.filter((side) => gate || isNewPlace(call, before, side))
-    // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
-    const holds = ends ? [] : held.map((side) => places.hold(key, call, side, gate || call.status === 'ringing'))
-    if (later !== undefined) later.push(...holds)
-    // One may fail before it is waited for.
-    for (const each of holds) unawaited(each, () => {})
-    const all = allDone([...(later === undefined ? holds : []), ...notify(key, step)])
-    if (!ends) return all
-    return andThen(
-      andThen(all, () => sessions.confirm(key)),
-      () => allDone(places.release(key, call)),
-    )
-  }
-
-  function notify(key: string, { call, event }: Step): MaybePromise<unknown>[] {
-    const noticed = event.notices.map((notice) => notices.deliver(key, call, notice))
-    // After the notices of the same version: a session counts them apart.
-    return [...noticed, ...(event.peers ?? []).map((news) => notices.tellPeer(key, call, news))]
-  }
-
-  /**
-   * Each node hears of the answer in one message, and says what its client has sent until now. The gates of both places close
-   * before a later step gives a place to a session, and before those relays go out.
-   */
-  function tellAnswer(key: string, step: Step): MaybePromise<void> {
-    const answered = places.answer(key, step.call)
-    unawaited(answered, () => {})
-    const told = andThen(allDone([answered, ...notify(key, step)]), () => sessions.confirm(key))
-    return andThen(told, () => andThen(answered, (kept) => places.handOver(key, step.call, kept)))
+  function tellOthers(telling: Telling): MaybePromise<void> {
+    if (isAnswer(telling.step)) return tellAnswer(telling, places, notices)
+    const told: MaybePromise<unknown>[] = notices.tellRung(telling.key, telling.step)
+    for (const side of sides) {
+      const step = stepOf(telling, side)
+      if (step === undefined) continue
+      const applied = places.apply(telling.key, telling.step.call, side, step)
+      if (telling.later === undefined || step.pushes !== undefined) told.push(applied)
+      else {
+        telling.later.push(applied)
+        // It may fail before it is waited for.
+        unawaited(applied, () => {})
+      }
+    }
+    return allDone(told)
   }
 
   return {
@@ -130,6 +112,37 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       )
     },
   }
+}
+
+/**
+ * Each side's session gets what the other one sent before the accept, and then what comes after it [REL2]. Where the callee's
+ * session is here, and it mostly is, each other node hears of the answer in one message.
+ */
+function tellAnswer(telling: Telling, places: Places, notices: Notices): MaybePromise<void> {
+  const { key, step } = telling
+  const rung = notices.tellRung(key, step)
+  const apply = (side: Side, more: PlaceStep | undefined) =>
+    places.apply(key, step.call, side, { ...more, holds: true, isAnswered: true })
+  // Once the caller's session has said what it kept, its relays go to the callee's place: that one is made first.
+  const ofCallee = apply('callee', stepOf(telling, 'callee'))
+  const isKnown = !(ofCallee instanceof Promise)
+  const ofCaller = apply('caller', { ...stepOf(telling, 'caller'), ...(isKnown && { early: ofCallee }) })
+  const handed = andThen(bothOf(ofCallee, ofCaller), ([callee, caller]) =>
+    allDone([isKnown ? undefined : apply('caller', { early: callee }), apply('callee', { early: caller })]),
+  )
+  return allDone([handed, ...rung])
+}
+
+/** What a step means for one side; undefined: nothing. */
+function stepOf({ key, step, before, gate }: Telling, side: Side): PlaceStep | undefined {
+  const { call, event } = step
+  const isOver = overStatuses.some((status) => status === event.type)
+  const pushes = pushesTo(key, step, side)
+  const told = pushes.length > 0 ? { pushes } : {}
+  if (isOver) return { ...told, isOver }
+  // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
+  if (gate || isNewPlace(call, before, side)) return { ...told, holds: true, gate: gate || call.status === 'ringing' }
+  return pushes.length > 0 ? told : undefined
 }
 
 /** Whether a place is another one than in the version before; it may be if that version is not known. */

@@ -1,21 +1,19 @@
 import type { CallAccepted } from '@ringwire/protocol/events/call'
-import { type Call, isLive, participantOf, placeOf } from '../call/call.ts'
+import { type Call, isLive, participantOf, placeOf, type Side } from '../call/call.ts'
 import { acceptedData, elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Push } from '../ports/push.ts'
-import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
-import type { Places } from './places.ts'
+import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/sessions.ts'
 
 interface NoticesOptions {
-  readonly sessions: SessionPushes & Pick<SessionPlaces, 'openDetached'>
-  readonly places: Pick<Places, 'append'>
+  readonly sessions: SessionPushes & Pick<SessionPlaces, 'apply'>
   readonly now: () => number
 }
 
 /** The notices of a step become pushes, and go to the sessions that they are for. */
 export interface Notices {
-  deliver(key: string, call: Call, notice: Notice): MaybePromise<unknown>
-  tellPeer(key: string, call: Call, news: PeerNews): MaybePromise<unknown>
+  /** To every session of the callee where the call rings. */
+  tellRung(key: string, step: Step): MaybePromise<unknown>[]
   /**
    * When a client returns and another device has taken its place, the service tells it so, or how the call ended there
    * [PLACE2]. The push waits in the log of the session that left, as what it missed of any other call does [RES1, WS4].
@@ -26,49 +24,54 @@ export interface Notices {
 /** Milliseconds after the end of a call in which a callee that could not be rung in time is told of ring and end [RING1]. */
 const lateRingMs = 10_000
 
-export function createNotices({ sessions, places, now }: NoticesOptions): Notices {
+export function createNotices({ sessions, now }: NoticesOptions): Notices {
   /** A late delivery must not ring a call that was already answered, or that ended long ago. */
   function isWorthRinging(call: Call): boolean {
     if (isLive(call)) return call.status === 'ringing'
     return call.calleePlace === null && now() - call.endedAt < lateRingMs
   }
 
+  function tellRung(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
+    const push = pushOf(key, call, notice)
+    if (push.kind === 'ringing' && !isWorthRinging(call)) return
+    const callee = participantOf(call, 'callee')
+    if (push.kind !== 'ringing')
+      return sessions.appendRung(callee, withDevice(push, call), 'except' in notice.to ? notice.to.except : [])
+    // A session that came after the end found no such call.
+    return sessions.appendLive(callee, push, isLive(call) ? undefined : call.endedAt, call.startedAt)
+  }
+
   return {
-    deliver(key, call, notice) {
-      const push = pushOf(key, call, notice)
-      const { to } = notice
-      if (to.place !== 'rung') return places.append(call, to.place, push)
-      if (push.kind === 'ringing' && !isWorthRinging(call)) return
-      const callee = participantOf(call, 'callee')
-      if (push.kind !== 'ringing')
-        return sessions.appendRung(callee, withDevice(push, call), 'except' in to ? to.except : [])
-      // A session that came after the end found no such call.
-      return sessions.appendLive(callee, push, isLive(call) ? undefined : call.endedAt, call.startedAt)
-    },
-    tellPeer(key, call, { to, event, data }) {
-      const text = JSON.stringify({ event, data })
-      return places.append(call, to, { kind: 'peer', call: key, version: call.version, text })
-    },
+    tellRung: (key, { call, event }) =>
+      event.notices.filter(({ to }) => to.place === 'rung').map((notice) => tellRung(key, call, notice)),
     tellLeft(key, { call, event }, { side, from, leftDevice }) {
       if (leftDevice === undefined) return
       const data = elsewhereData(call, 'answered_elsewhere', event.by)
       const elsewhere: Notice = { to: { place: side }, event: 'call.cancelled', data }
       const [ended] = isLive(call) ? [] : event.notices
       const push = pushOf(key, call, ended ?? elsewhere)
-      return andThen(sessions.append(from, push), (result) => {
+      const told: SessionStep = { call: key, pushes: [push] }
+      return andThen(sessions.apply(from, told), (done) => {
         // Nothing waited in it, and it was forgotten. A session that came after the place was taken has read the call, so a
         // late push does no harm.
-        if (result !== 'gone') return
-        const identity = {
-          sessionId: from,
-          participant: participantOf(call, side),
-          deviceId: leftDevice,
-          extended: false,
-        }
-        return andThen(sessions.openDetached(identity, event.at), () => sessions.append(from, push))
+        if (done !== undefined) return
+        const participant = participantOf(call, side)
+        const identity = { sessionId: from, participant, deviceId: leftDevice, extended: false }
+        return sessions.apply(from, { ...told, orOpen: { identity, at: event.at } })
       })
     },
   }
+}
+
+/** What the session is told that has the place of a side. */
+export function pushesTo(key: string, { call, event }: Step, side: Side): readonly Push[] {
+  const noticed = event.notices.filter(({ to }) => to.place === side).map((notice) => pushOf(key, call, notice))
+  // After the notices of the same version: a session counts them apart.
+  return [...noticed, ...(event.peers ?? []).filter(({ to }) => to === side).map((news) => peerPush(key, call, news))]
+}
+
+function peerPush(key: string, call: Call, { event, data }: PeerNews): Push {
+  return { kind: 'peer', call: key, version: call.version, text: JSON.stringify({ event, data }) }
 }
 
 function pushOf(key: string, call: Call, notice: Notice): Push {

@@ -1,6 +1,8 @@
 import type { Participant } from '../call/call.ts'
+import { andThen } from './maybe.ts'
+import type { Push } from './push.ts'
 import { newSessionId } from './session-id.ts'
-import type { OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './sessions.ts'
+import type { OpenSession, ResumeRequest, SessionIdentity, SessionStep, Sessions, Sink } from './sessions.ts'
 
 /** A socket that takes everything at once and stays open. `more` is what a test looks at. */
 export function openSink(more: Partial<Sink>): Sink {
@@ -104,3 +106,31 @@ export async function openReady(sessions: Sessions, wish: Wish = {}, at = 0): Pr
 }
 
 export const resumeOf = ({ id, epoch }: Seen, seq: number): ResumeRequest => ({ sessionId: id, epoch, seq })
+
+/** Steps that are about one thing each, of sessions that may be anywhere. */
+export function stepsOf(sessions: { apply(sessionId: string, step: SessionStep): ReturnType<Sessions['apply']> }) {
+  const { apply } = sessions
+  const done = (applied: ReturnType<typeof apply>) => andThen(applied, (early) => early !== undefined)
+  const placed = (settled: boolean) => (settled ? 'settled' : 'unsettled')
+  return {
+    /** False where there is no such session. */
+    hold(id: string, call: string, settled: boolean, gate = false, version?: number, isLost = false) {
+      return done(apply(id, { call, place: placed(settled), gate, isLost, ...(version !== undefined && { version }) }))
+    },
+    /** What its client sent before the accept; false where there is no such session. */
+    answer(id: string, call: string, settled: boolean, version?: number) {
+      const step = {
+        call,
+        place: placed(settled),
+        isAnswered: true,
+        ...(version !== undefined && { version }),
+      } as const
+      return andThen(apply(id, step), (early) => early ?? false)
+    },
+    openGate: (id: string, call: string, early: readonly Push[]) => done(apply(id, { call, early })),
+    release: (id: string, call: string) => done(apply(id, { call, isOver: true })),
+    ring: (id: string, call: string) => done(apply(id, { call, isRinging: true })),
+    openDetached: (identity: SessionIdentity, at: number) =>
+      done(apply(identity.sessionId, { call: '', orOpen: { identity, at } })),
+  }
+}

@@ -90,7 +90,7 @@ export interface ResumedSession extends OpenSession {
   /** Calls that ring at the session. One of them may be over by now, without the session having been told. */
   readonly ringing: readonly string[]
   /** By call the places that the session has, or had when they passed on: whether it had spoken for the call [PLACE2]. */
-  readonly places: ReadonlyMap<string, 'settled' | 'unsettled'>
+  readonly places: ReadonlyMap<string, Holding>
 }
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
@@ -200,7 +200,7 @@ export interface SessionLookup {
 
 /** What sessions are told. */
 export interface SessionPushes {
-  /** `isLost` as in `hold`. */
+  /** `isLost` as in `SessionStep`. */
   append(sessionId: string, push: Push, isLost?: boolean): MaybePromise<AppendResult>
   /**
    * Appends to those that `liveOf` names: a call begins to ring there. Where nobody knows whether these are all, because
@@ -209,8 +209,6 @@ export interface SessionPushes {
   appendLive(participant: Participant, push: Push, at?: number, began?: number): MaybePromise<void>
   /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
   appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>
-  /** Remembers that a call rings at a session, as a `ringing` push does. */
-  ring(sessionId: string, call: string): MaybePromise<void>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
   owing(identity: SessionIdentity): MaybePromise<readonly string[]>
   /**
@@ -226,6 +224,37 @@ export interface SessionPushes {
   confirm(call: string): MaybePromise<void>
 }
 
+/** What one step of a call means for one session. */
+export interface SessionStep {
+  readonly call: string
+  /** Of the call: where several processes tell of it, what one says late of an older version changes nothing of the place. */
+  readonly version?: number
+  /** The session has the place of its side. A log with a place outlives its socket. */
+  readonly place?: Holding
+  /**
+   * With a place: relays of the call wait in front of the log until a step brings `early`, or the end of the call: what was sent
+   * before the accept comes first.
+   */
+  readonly gate?: boolean
+  /** The call was answered: what the session's client sends from now on is for the other place [REL2]. The gate closes. */
+  readonly isAnswered?: boolean
+  /** What the session is told. */
+  readonly pushes?: readonly Push[]
+  /** What the other side sent before the accept, and after it what has waited at the gate. Nothing where there is none. */
+  readonly early?: readonly Push[]
+  /** The call rings at the session, as with a `ringing` push. */
+  readonly isRinging?: boolean
+  /** Nobody has a place in the call any more, and the session knows. */
+  readonly isOver?: boolean
+  /** The place was found lost: then a silent owner of the session keeps nobody waiting. */
+  readonly isLost?: boolean
+  /** Registers the session if there is none, without a socket, as for places of before a restart. A sweep forgets an empty one. */
+  readonly orOpen?: { readonly identity: SessionIdentity; readonly at: number }
+}
+
+/** How a session has a place: `unsettled` if it took that place only by connecting [PLACE2]. */
+export type Holding = 'settled' | 'unsettled'
+
 /** Who has which place of a call, and what waits for the accept. */
 export interface SessionPlaces {
   /**
@@ -234,40 +263,15 @@ export interface SessionPlaces {
    */
   findAt(sessionId: string, node: string): MaybePromise<boolean>
   /**
-   * Registers a session that has no socket (any more), as for the places of before a restart. The caller appends something to
-   * it at once, because the next sweep forgets an empty session.
+   * Does all that a step of a call means for one session, at once. Answers what the session's client has sent for the call
+   * until the accept, in order, where the step is the answer: again the same until its place is released. Undefined where there is
+   * no such session.
    */
-  openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
-  /**
-   * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
-   * call are held back in front of the log until `openGate`, or the end of the call: what was kept before the accept comes
-   * first. False where there is no such session. `version` is of the call: where several processes tell of it, what one says
-   * late of an older version changes nothing.
-   * `isLost`: the place was found lost; then a silent owner of the session keeps nobody waiting.
-   */
-  hold(
-    sessionId: string,
-    call: string,
-    settled: boolean,
-    gate?: boolean,
-    version?: number,
-    isLost?: boolean,
-  ): MaybePromise<boolean>
-  /**
-   * The call was answered: `hold` with a gate, and what the session's client has sent for the call until now, in order; again
-   * the same until its place is released. False where there is no such session.
-   */
-  answer(
-    sessionId: string,
-    call: string,
-    settled: boolean,
-    version?: number,
-    isLost?: boolean,
-  ): MaybePromise<readonly Push[] | false>
+  apply(sessionId: string, step: SessionStep): MaybePromise<readonly Push[] | undefined>
   /**
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
-   * what waits. False where there is no session to move it to. `gate` as in `hold`, where the one of before had none.
+   * what waits. False where there is no session to move it to. `gate` as in `SessionStep`, where the one of before had none.
    * `isLost`: the place was found lost before: then a silent owner of that session keeps nobody waiting.
    */
   move(
@@ -279,15 +283,11 @@ export interface SessionPlaces {
     gate?: boolean,
     isLost?: boolean,
   ): MaybePromise<boolean>
-  /** The call is over: nobody has a place in it any more, and the session knows. */
-  release(sessionId: string, call: string): MaybePromise<void>
   /**
    * Keeps a relay of a session until its call is accepted [REL2]. `closed`: what was kept has been taken, and the call
    * was answered.
    */
   keep(sessionId: string, push: Push): MaybePromise<KeepResult>
-  /** Appends what comes first, and then what was held back; nothing where there is no gate. */
-  openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
 }
 
 /**

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import type { Push } from '../ports/push.ts'
-import { openSink } from '../ports/sessions.fixture.ts'
+import { openSink, stepsOf } from '../ports/sessions.fixture.ts'
 import { readSession, writeEntry, writeState } from './copy.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 
@@ -25,11 +25,11 @@ function connect(sessionId: string, extended = false): string {
 /** The caller of an accepted call has been told so; `early`: it had sent its offer before that. */
 function callerOf(sessionId: string, { extended = false, early = false } = {}): string {
   connect(sessionId, extended)
-  table.hold(sessionId, 'call', true, true, 1)
+  stepsOf(table).hold(sessionId, 'call', true, true, 1)
   if (early) table.keep(sessionId, relay('offer'))
   table.append(sessionId, accepted(2))
-  table.answer(sessionId, 'call', true, 2)
-  table.openGate(sessionId, 'call', [])
+  stepsOf(table).answer(sessionId, 'call', true, 2)
+  stepsOf(table).openGate(sessionId, 'call', [])
   return sessionId
 }
 
@@ -98,10 +98,10 @@ test('[PLACE5] who has the accept for sure, and not the answer, gets the answer'
 
 test('[PLACE5] who was away when the call was accepted gets what the callee sent since', () => {
   connect('a')
-  table.hold('a', 'call', true, true, 1)
+  stepsOf(table).hold('a', 'call', true, true, 1)
   table.detach('a', table.sinkOf('a')!, true, 0)
   tell('a', accepted(2))
-  table.openGate('a', 'call', [])
+  stepsOf(table).openGate('a', 'call', [])
   tell('a', relay('candidate'))
   expect(comesBack('a', 'b')).toEqual(['accepted 2', 'candidate'])
 })

@@ -1,8 +1,6 @@
 import type { Push } from '../ports/push.ts'
+import type { Holding } from '../ports/sessions.ts'
 import type { Kept, Parcel } from './parcel.ts'
-
-/** How a session has a place. */
-export type Holding = 'settled' | 'unsettled'
 
 /** What a session knows of one call. It is plain data: a copy of the session is its JSON. */
 export interface SessionCall {

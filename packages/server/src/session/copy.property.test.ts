@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { participantKey } from '../call/call.ts'
 import type { Push } from '../ports/push.ts'
+import { stepsOf } from '../ports/sessions.fixture.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { readSession, writeEntry, writeState } from './copy.ts'
 import { type LostSocket, lostOf } from './session.ts'
@@ -66,7 +67,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     arbitrary: fc
       .tuple(id, call, fc.boolean(), fc.boolean(), version)
       .map(([id, call, settled, gate, version]) =>
-        named('hold', ({ table }) => table.hold(id, call, settled, gate, version)),
+        named('hold', ({ table }) => stepsOf(table).hold(id, call, settled, gate, version)),
       ),
   },
   {
@@ -79,20 +80,23 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     weight: 2,
     arbitrary: fc
       .tuple(id, call, fc.boolean(), version)
-      .map((how) => named('answer', ({ table }) => table.answer(...how))),
+      .map((how) => named('answer', ({ table }) => stepsOf(table).answer(...how))),
   },
   {
     weight: 2,
     arbitrary: fc
       .tuple(id, call, fc.array(push, { maxLength: 2 }))
-      .map((how) => named('gate', ({ table }) => table.openGate(...how))),
+      .map((how) => named('gate', ({ table }) => stepsOf(table).openGate(...how))),
   },
-  { weight: 1, arbitrary: fc.tuple(id, call).map((how) => named('release', ({ table }) => table.release(...how))) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(id, call).map((how) => named('release', ({ table }) => stepsOf(table).release(...how))),
+  },
   {
     weight: 3,
     arbitrary: fc.tuple(id, fc.nat({ max: 12 })).map((how) => named('prove', ({ table }) => table.prove(...how))),
   },
-  { weight: 1, arbitrary: fc.tuple(id, call).map((how) => named('ring', ({ table }) => table.ring(...how))) },
+  { weight: 1, arbitrary: fc.tuple(id, call).map((how) => named('ring', ({ table }) => stepsOf(table).ring(...how))) },
   {
     weight: 2,
     arbitrary: fc

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import type { Push } from '../ports/push.ts'
-import { openSink } from '../ports/sessions.fixture.ts'
+import { openSink, stepsOf } from '../ports/sessions.fixture.ts'
 import { createSessionTable, type SessionTable } from './table.ts'
 
 const participant = { product: 'shop', role: 'agent', userId: 'ann' }
@@ -40,15 +40,15 @@ const relay = (text: string, n?: number): Push => ({
 const final: Push = { kind: 'final', call: 'call', version: 5, text: '{"n":"end"}' }
 
 /** The call was answered: what the session's client has sent until then. */
-const keptOf = (id: string) => table.answer(id, 'call', true, 2) || []
+const keptOf = (id: string) => table.apply(id, { call: 'call', version: 2, place: 'settled', isAnswered: true }) ?? []
 
 test('[ORD2] nothing of a call comes after its end, whoever is late to send it', () => {
   for (const extended of [true, false]) {
     const id = connect(String(extended), extended)
-    table.hold(id, 'call', true)
+    stepsOf(table).hold(id, 'call', true)
     table.append(id, relay('before'))
     table.append(id, final)
-    table.release(id, 'call')
+    stepsOf(table).release(id, 'call')
     expect(table.append(id, relay('after'))).toBe('dropped')
   }
   expect(handed).toEqual(['before', 'end', 'before', 'end'])
@@ -56,10 +56,10 @@ test('[ORD2] nothing of a call comes after its end, whoever is late to send it',
 
 test('[EXT3] what a step of the call brings again until it is saved is not told before; what a peer here sends may be', () => {
   const [a, b] = [connect('a'), connect('b')]
-  table.hold(a, 'call', true, true, 2)
+  stepsOf(table).hold(a, 'call', true, true, 2)
   table.append(a, relay('at the gate'))
   table.keep(b, relay('kept'))
-  table.openGate(a, 'call', keptOf(b))
+  stepsOf(table).openGate(a, 'call', keptOf(b))
   table.append(a, relay('then'))
   expect(handed).toEqual(['kept', 'at the gate', 'then'])
   expect(savedFirst).toEqual(['kept', 'at the gate'])
@@ -74,7 +74,7 @@ test('[EXT3] what a step of the call brings again until it is saved is not told 
 test('[EXT4] [ORD2] a relay that is sent again is taken once; one that was refused before a later one stays refused', () => {
   const id = connect('a')
   expect(table.append(id, { ...relay('10', 10), forPlace: true })).toBe('elsewhere')
-  table.hold(id, 'call', true)
+  stepsOf(table).hold(id, 'call', true)
   const results = [11, 10, 10, 11, 12].map((n) => table.append(id, { ...relay(String(n), n), forPlace: true }))
   expect(results).toEqual(['sent', 'late', 'late', 'kept', 'sent'])
   expect(handed).toEqual(['11', '12'])
@@ -86,15 +86,15 @@ test('[EXT4] [ORD2] a relay that is sent again is taken once; one that was refus
 
 test('[REL2] what was kept goes in front of what came after the accept, whatever its number', () => {
   const id = connect('a')
-  table.hold(id, 'call', true, true)
+  stepsOf(table).hold(id, 'call', true, true)
   expect(table.append(id, { ...relay('3', 3), forPlace: true })).toBe('kept')
-  table.openGate(id, 'call', [relay('1', 1), relay('2', 2)])
+  stepsOf(table).openGate(id, 'call', [relay('1', 1), relay('2', 2)])
   expect(handed).toEqual(['1', '2', '3'])
 })
 
 test('[EXT4] a relay that found no room is taken when it comes again', () => {
   const id = connect('a', false)
-  table.hold(id, 'call', true)
+  stepsOf(table).hold(id, 'call', true)
   table.detach(id, table.sinkOf(id)!, false, 0)
   for (let n = 1; n <= 256; n++) expect(table.append(id, relay(String(n), n))).toBe('kept')
   expect(table.append(id, relay('257', 257))).toBe('full')
@@ -121,17 +121,17 @@ test('[REL2] what the one that answers has sent is kept, also where the others a
 
 test('[PLACE2] what is told late of an older version gives nobody a place', () => {
   const [from, to] = [connect('from'), connect('to')]
-  table.hold(from, 'call', true, false, 2)
+  stepsOf(table).hold(from, 'call', true, false, 2)
   expect(table.move('call', from, to, true, 4)).toBe(true)
-  table.hold(from, 'call', true, false, 3)
+  stepsOf(table).hold(from, 'call', true, false, 3)
   expect([table.holdsAny(from), table.holdsAny(to)]).toEqual([false, true])
-  table.hold(from, 'call', true, false, 5)
+  stepsOf(table).hold(from, 'call', true, false, 5)
   expect(table.holdsAny(from)).toBe(true)
 })
 
 test('[PLACE2] what goes along to another process is given again, the same, until that one has it', () => {
   const id = connect('a')
-  table.hold(id, 'call', true, false, 2)
+  stepsOf(table).hold(id, 'call', true, false, 2)
   table.append(id, relay('1', 1))
   table.append(id, relay('2', 2))
   const parcel = table.give(id, 'call', 3)
@@ -151,7 +151,7 @@ test('[PLACE2] what goes along to another process is given again, the same, unti
 
 test('[PLACE2] what comes to the last place at once, and from place to place, is taken once there', () => {
   const id = connect('a', false)
-  table.hold(id, 'call', true, false, 2)
+  stepsOf(table).hold(id, 'call', true, false, 2)
   for (const text of ['1', '2']) table.append(id, relay(text))
   const parcel = table.give(id, 'call', 4)
   if (parcel === undefined) throw new Error('unreachable')
@@ -190,7 +190,7 @@ test('[PLACE2] what comes to the last place at once, and from place to place, is
 
 test('[PLACE2] what went along is taken once, also of base senders, when nobody knows whether it came', () => {
   const id = connect('a', false)
-  table.hold(id, 'call', true, false, 2)
+  stepsOf(table).hold(id, 'call', true, false, 2)
   for (const text of ['1', '2']) table.append(id, relay(text))
   const parcel = JSON.parse(JSON.stringify(table.give(id, 'call', 3)))
   const other = createSessionTable({ ...options, isShared: true })
@@ -205,7 +205,7 @@ test('[PLACE2] what went along is taken once, also of base senders, when nobody 
   expect(handed).toEqual(['1', '2', '3'])
   // It came back and goes again.
   table.gave(id, 'call')
-  table.hold(id, 'call', true, false, 5)
+  stepsOf(table).hold(id, 'call', true, false, 5)
   table.append(id, relay('4'))
   handed = []
   other.accept('call', 'b', JSON.parse(JSON.stringify(table.give(id, 'call', 6))), { ...how, version: 6 })
@@ -214,7 +214,7 @@ test('[PLACE2] what went along is taken once, also of base senders, when nobody 
 
 test('[PLACE2] who is told late that a place passed on takes nothing from what comes by way of another session', () => {
   const [a, b, c] = [connect('a'), connect('b'), connect('c')]
-  table.hold(a, 'call', true, false, 2)
+  stepsOf(table).hold(a, 'call', true, false, 2)
   table.append(a, { kind: 'state', call: 'call', version: 2, text: '{"n":"accepted"}' })
   const how = { settled: true, gate: false }
   const first = table.give(a, 'call', 5)!
@@ -269,7 +269,7 @@ test('[WS4] a device that answered is not told by a session that nobody came bac
     table.detach(identity.sessionId, table.sinkOf(identity.sessionId)!, false, 0)
   }
   connect('answers')
-  table.ring('answers', 'call')
+  stepsOf(table).ring('answers', 'call')
   table.appendRung(participant, answered, ['answers'])
   table.forget('answers')
   const heard = identities.map((identity) => {
@@ -287,7 +287,7 @@ test('[PLACE2] [ORD3] what who had the place was told, and has, is no news for w
   const [a, b] = [connect('a'), connect('b')]
   const state = (version: number): Push => ({ kind: 'state', call: 'call', version, text: `{"n":"state ${version}"}` })
   const peer = (version: number): Push => ({ kind: 'peer', call: 'call', version, text: `{"n":"peer ${version}"}` })
-  table.hold(a, 'call', true, false, 2)
+  stepsOf(table).hold(a, 'call', true, false, 2)
   table.append(a, state(2))
   table.prove(a, 1)
   table.append(a, peer(4))
@@ -305,8 +305,8 @@ test('[PLACE2] [ORD3] what was told of the call before a session had the place d
   const of = (kind: 'notice' | 'peer', version: number): Push => {
     return { kind, call: 'call', version, text: `{"n":"${kind} ${version}"}` }
   }
-  table.openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
-  table.hold('left', 'call', true, false, 2)
+  stepsOf(table).openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
+  stepsOf(table).hold('left', 'call', true, false, 2)
   table.move('call', 'left', to, true, 6)
   table.append(to, of('peer', 7))
   for (const push of [of('notice', 3), of('peer', 4), of('peer', 6), of('notice', 8)]) table.append(to, push)
@@ -315,7 +315,7 @@ test('[PLACE2] [ORD3] what was told of the call before a session had the place d
 
 test('[PLACE2] what a device that has left is told of the end does not go along with the place, however often that is told', () => {
   const to = connect('to')
-  table.openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
+  stepsOf(table).openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
   table.append('left', { kind: 'stop', call: 'call', version: 5, text: '{"n":"answered elsewhere"}' })
   table.move('call', 'left', to, true, 5)
   expect(handed).toEqual([])
@@ -324,4 +324,17 @@ test('[PLACE2] what a device that has left is told of the end does not go along 
   table.collectFinals(back)
   table.ready('back')
   expect(handed).toEqual(['answered elsewhere'])
+})
+
+test('[WS4] a session that is made to say how a call ended, and that nobody needs any more, is gone', () => {
+  const here = { sessionId: 'here', participant, deviceId: 'phone', extended: false }
+  table.open(here, sink(), 1)
+  table.ready('here')
+  // It has looked, and nothing was there.
+  table.collectFinals(here)
+  const orOpen = { identity: { ...here, sessionId: 'before' }, at: 0 }
+  table.apply('before', { call: 'call', version: 5, pushes: [final], isOver: true, orOpen })
+  expect(handed).toEqual(['end'])
+  expect(table.get('before')).toBeUndefined()
+  expect(table.changes.take().map(({ session }) => session.identity.sessionId)).toEqual(['here'])
 })

@@ -116,6 +116,13 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return session
   }
 
+  function openDetached(identity: SessionIdentity, at: number): void {
+    now = Math.max(now, at)
+    if (sessions.has(identity.sessionId)) return
+    // Its owner may only have stood still, and writes it again: the fence is above all that a session has by changing owners.
+    create(identity, undefined, at).saving.fence = Math.max(1, Math.floor(now))
+  }
+
   function disconnect(session: Session, clean: boolean, at: number, how: Departure = {}): void {
     loseSocket(session, clean, at, how)
     changed(session)
@@ -222,12 +229,6 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (session?.socket.is !== 'open' || (sink !== undefined && session.socket.sink !== sink)) return
       handOut(session, session.socket)
     },
-    openDetached(identity, at) {
-      now = Math.max(now, at)
-      if (sessions.has(identity.sessionId)) return
-      // Its owner may only have stood still, and writes it again: the fence is above all that a session has by changing owners.
-      create(identity, undefined, at).saving.fence = Math.max(1, Math.floor(now))
-    },
     adopt: add,
     forget(sessionId) {
       const session = sessions.get(sessionId)
@@ -283,10 +284,6 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (isShared && isLate(session, push)) return 'late'
       return isShared && isEarly(session, push) ? 'early' : appendTo(session, push)
     },
-    ring(sessionId, call) {
-      const session = changing(sessionId)
-      if (session !== undefined) callOf(session, call).isRinging = true
-    },
     prove(sessionId, seq) {
       const session = changing(sessionId)
       if (session !== undefined) prove(session, seq)
@@ -321,27 +318,21 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (countKept() !== before) changed(session)
       return result
     },
-    hold(sessionId, call, settled, gate = false, version = newestVersion) {
+    apply(sessionId, { call, version = newestVersion, orOpen, ...step }) {
+      if (orOpen !== undefined) openDetached(orOpen.identity, orOpen.at)
       const session = changing(sessionId)
-      if (session === undefined) return false
-      if (hold(session, call, settled, version) && gate) closeGate(session, call, version)
-      return true
-    },
-    answer(sessionId, call, settled, version = newestVersion) {
-      const session = changing(sessionId)
-      if (session === undefined) return false
-      if (hold(session, call, settled, version)) closeGate(session, call, version)
-      return takeKept(session, call)
-    },
-    openGate(sessionId, call, first) {
-      const session = changing(sessionId)
-      if (session !== undefined) openGate(session, call, first, append)
-    },
-    release(sessionId, call) {
-      const session = sessions.get(sessionId)
-      if (session === undefined) return
-      finish(session, call)
-      leave(session, call)
+      if (session === undefined) return undefined
+      if (step.isRinging) callOf(session, call).isRinging = true
+      const holds = step.place !== undefined && hold(session, call, step.place === 'settled', version)
+      if (holds && (step.gate || step.isAnswered)) closeGate(session, call, version)
+      const early = step.isAnswered ? takeKept(session, call) : []
+      for (const push of step.pushes ?? []) appendTo(session, push)
+      if (step.early !== undefined) openGate(session, call, step.early, append)
+      if (step.isOver) {
+        finish(session, call)
+        leave(session, call)
+      }
+      return early
     },
     knowsEnd: (sessionId, call) => is(sessionId, (session) => knowsOver(session, call)),
     holdsAny: (sessionId) => is(sessionId, (session) => someCall(session, hasPlace)),

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { callKey } from '../call/call.ts'
 import { answered, connectPeer, done, openDomains } from '../calls/domain.fixture.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
-import { createSocket, somebody } from '../ports/sessions.fixture.ts'
+import { createSocket, somebody, stepsOf } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createSessionTable } from '../session/table.ts'
 import { Inbox, type Message } from './inbox.ts'
@@ -67,7 +67,7 @@ test('[ORD1] [ORD2] relays follow one another to another node, and arrive in ord
           0,
         )
         node.ready(callee.id, socket)
-        node.hold(callee.id, callKey(call), true)
+        stepsOf(node).hold(callee.id, callKey(call), true)
         plan.splice(0, plan.length, ...fatesOfAll)
         isAway = true
 

@@ -87,7 +87,6 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       return open
     },
     ready: (id, sink) => home(id).ready(id, sink),
-    openDetached: (identity, at) => next().openDetached(identity, at),
     async detach(id, sink, clean, at, how) {
       for (const node of [home(id), away(id)]) {
         if (!(await node.detach(id, sink, clean, at, how))) continue
@@ -108,11 +107,8 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     renew: (id, expiresAt) => home(id).renew(id, expiresAt),
     append: (id, push) => away(id).append(id, push),
     appendRung: (participant, push, except) => next().appendRung(participant, push, except),
-    ring: (id, call) => away(id).ring(id, call),
     prove: (id, seq) => home(id).prove(id, seq),
-    hold: (id, call, settled, gate, version) => away(id).hold(id, call, settled, gate, version),
-    answer: (id, call, settled, version) => away(id).answer(id, call, settled, version),
-    release: (id, call) => away(id).release(id, call),
+    apply: (id, step) => (step.orOpen === undefined ? away(id) : next()).apply(id, step),
     knowsEnd: (id, call) => home(id).knowsEnd(id, call),
     holdsAny: (id) => away(id).holdsAny(id),
     isIdle: (id) => home(id).isIdle(id),
@@ -125,7 +121,6 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     trust: (id) => home(id).trust(id),
     acknowledge: (id, call) => home(id).acknowledge(id, call),
     keep: (id, push) => away(id).keep(id, push),
-    openGate: (id, call, first) => away(id).openGate(id, call, first),
     confirm: (call) => next().confirm(call),
     owing: (identity) => next().owing(identity),
     collectFinals: (identity) => next().collectFinals(identity),

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { somebody } from '../../src/ports/sessions.fixture.ts'
+import { somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { connectClient, cut, proveRead, read, resume, type WalkingClient } from './session-client.ts'
 import { pushes, type SessionsHarness } from './session-parts.ts'
 
@@ -45,7 +45,7 @@ interface Walk {
 export async function walkPlace(harness: SessionsHarness, moves: readonly PlaceMove[]) {
   const participant = somebody()
   const holder = await connectClient(harness.sessions, { participant })
-  await harness.sessions.hold(holder.identity.sessionId, 'c', true)
+  await stepsOf(harness.sessions).hold(holder.identity.sessionId, 'c', true)
   const done = { taken: 0, resumed: 0, refused: 0, pushed: 0 }
   const walk: Walk = { harness, clients: [holder], holder, pushed: 0, hasState: false, version: 1, done }
   for (const move of moves) {
@@ -90,7 +90,7 @@ async function step(walk: Walk, move: PlaceMove): Promise<void> {
     case 'prove':
       return proveRead(sessions, holder)
     case 'settle':
-      await sessions.hold(holder.identity.sessionId, 'c', true)
+      await stepsOf(sessions).hold(holder.identity.sessionId, 'c', true)
       return
     case 'cut':
       return cut(harness, holder, move.unread, 0)
@@ -109,7 +109,7 @@ async function take(walk: Walk, extended: boolean, settled: boolean): Promise<vo
   const { sessions } = harness
   const taker = await connectClient(sessions, { participant: holder.identity.participant, extended })
   const { sessionId } = taker.identity
-  await sessions.hold(sessionId, 'c', settled)
+  await stepsOf(sessions).hold(sessionId, 'c', settled)
   await sessions.move('c', holder.identity.sessionId, sessionId, settled)
   clients.push(taker)
   walk.holder = taker

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { Push } from '../../src/ports/push.ts'
-import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, identityOf, openReady, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import { comeBack, numbersOf, pushes, type SessionsHarness, upTo } from './session-parts.ts'
 
 const { ringing, stop, final } = pushes
 
-const keptOf = async (sessions: Sessions, id: string, call: string) => (await sessions.answer(id, call, true)) || []
+const keptOf = async (sessions: Sessions, id: string, call: string) =>
+  (await stepsOf(sessions).answer(id, call, true)) || []
 
 /** What is sent for a call before it is accepted, and what is told of it by several processes at once. */
 export function registerCallRules(given: () => SessionsHarness): void {
@@ -16,12 +17,12 @@ export function registerCallRules(given: () => SessionsHarness): void {
   describe('relays before the accept', () => {
     test('[REL2] they are kept in order, and taken again and again until the place is released', async () => {
       const { id } = await openReady(sessions())
-      await sessions().hold(id, 'c', true)
+      await stepsOf(sessions()).hold(id, 'c', true)
       for (const n of [1, 2, 3]) expect(await sessions().keep(id, relay(n))).toBe('kept')
       const texts = [1, 2, 3].map((n) => relay(n).text)
       for (const _ of [1, 2]) expect((await keptOf(sessions(), id, 'c')).map(({ text }) => text)).toEqual(texts)
       expect(await sessions().keep(id, relay(4))).toBe('closed')
-      await sessions().release(id, 'c')
+      await stepsOf(sessions()).release(id, 'c')
       expect(await keptOf(sessions(), id, 'c')).toEqual([])
     })
 
@@ -48,7 +49,7 @@ export function registerCallRules(given: () => SessionsHarness): void {
     test('[PLACE2] a place that passes on while it rings takes them along', async () => {
       const participant = somebody()
       const [one, two] = [await openReady(sessions(), { participant }), await openReady(sessions(), { participant })]
-      await sessions().hold(one.id, 'c', true)
+      await stepsOf(sessions()).hold(one.id, 'c', true)
       await sessions().keep(one.id, relay(1))
       await sessions().move('c', one.id, two.id, true)
       await sessions().keep(two.id, relay(2))
@@ -57,19 +58,19 @@ export function registerCallRules(given: () => SessionsHarness): void {
 
     test('a session that is not there keeps nothing', async () => {
       expect(await sessions().keep('nobody', relay(1))).toBe('gone')
-      expect(await sessions().answer('nobody', 'c', true)).toBe(false)
+      expect(await stepsOf(sessions()).answer('nobody', 'c', true)).toBe(false)
     })
   })
 
   describe('a gate', () => {
     test('[REL2] what was kept before the accept goes in front of what is sent after it', async () => {
       const seen = await openReady(sessions())
-      await sessions().hold(seen.id, 'c', true, true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true, true)
       await sessions().append(seen.id, relay(3))
       await sessions().append(seen.id, relay(4))
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([])
-      await sessions().openGate(seen.id, 'c', [relay(1), relay(2)])
+      await stepsOf(sessions()).openGate(seen.id, 'c', [relay(1), relay(2)])
       await sessions().append(seen.id, relay(5))
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([1, 2, 3, 4, 5])
@@ -77,7 +78,7 @@ export function registerCallRules(given: () => SessionsHarness): void {
 
     test('relays of other calls and notices pass', async () => {
       const seen = await openReady(sessions())
-      await sessions().hold(seen.id, 'c', true, true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true, true)
       await sessions().append(seen.id, pushes.state('c', 2, 1))
       await sessions().append(seen.id, pushes.relay('d', 2))
       await given().settled()
@@ -86,9 +87,9 @@ export function registerCallRules(given: () => SessionsHarness): void {
 
     test('one that is not there opens to nothing', async () => {
       const seen = await openReady(sessions())
-      await sessions().hold(seen.id, 'c', true)
-      await sessions().openGate(seen.id, 'c', [relay(1)])
-      await sessions().openGate('nobody', 'c', [relay(1)])
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
+      await stepsOf(sessions()).openGate(seen.id, 'c', [relay(1)])
+      await stepsOf(sessions()).openGate('nobody', 'c', [relay(1)])
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([])
     })
@@ -106,10 +107,10 @@ export function registerCallRules(given: () => SessionsHarness): void {
       expect(isIdle()).toBe(false)
       await sessions().prove(id, 2)
       expect(isIdle()).toBe(true)
-      await sessions().hold(id, 'd', true)
+      await stepsOf(sessions()).hold(id, 'd', true)
       expect(isIdle()).toBe(false)
       await sessions().append(id, final('d', 2, 3))
-      await sessions().release(id, 'd')
+      await stepsOf(sessions()).release(id, 'd')
       expect(isIdle()).toBe(false)
       await sessions().prove(id, 3)
       expect(isIdle()).toBe(true)
@@ -152,7 +153,7 @@ export function registerCallRules(given: () => SessionsHarness): void {
       const seen = await openReady(sessions())
       await sessions().append(seen.id, ringing('c', 1, 1))
       await sessions().append(seen.id, stop('c', 2, 2))
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await sessions().append(seen.id, final('c', 5, 3))
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
@@ -172,12 +173,12 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     await sessions().detach(rang.id, rang.socket, false, 0)
     const answered = await openReady(sessions(), { participant, deviceId, extended: false })
     await sessions().append(answered.id, ringing('c', 1, 1))
-    await sessions().hold(answered.id, 'c', true)
+    await stepsOf(sessions()).hold(answered.id, 'c', true)
     await sessions().appendRung(participant, stop('c', 2, 2), [answered.id])
     await given().settled()
     await sessions().detach(answered.id, answered.socket, false, 0)
     await sessions().append(answered.id, final('c', 3, 3))
-    await sessions().release(answered.id, 'c')
+    await stepsOf(sessions()).release(answered.id, 'c')
     const back = await openReady(sessions(), { participant, deviceId, extended: false })
     await sessions().collectFinals(back.identity)
     await given().settled()
@@ -220,9 +221,9 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     const seen = await openReady(sessions(), { participant, deviceId: 'phone' })
     const unsure = async () => (await sessions().seen(participant)).map(({ isUnsure }) => isUnsure)
     expect([await sessions().doubt(seen.id), await unsure()]).toEqual([[], [false]])
-    await sessions().ring(seen.id, 'c')
+    await stepsOf(sessions()).ring(seen.id, 'c')
     expect([await sessions().doubt(seen.id), await unsure()]).toEqual([['c'], [true]])
-    await sessions().ring(seen.id, 'd')
+    await stepsOf(sessions()).ring(seen.id, 'd')
     expect(await sessions().doubt(seen.id)).toEqual(['d'])
     expect(await sessions().doubt(seen.id)).toEqual([])
     sessions().trust(seen.id)
@@ -238,16 +239,16 @@ export function registerLaterRules(given: () => SessionsHarness): void {
       await openReady(sessions(), { participant }),
       await openReady(sessions(), { participant, deviceId: 'desk' }),
     ]
-    await sessions().hold(from.id, 'c', true, false, 2)
+    await stepsOf(sessions()).hold(from.id, 'c', true, false, 2)
     await sessions().append(from.id, pushes.state('c', 2, 1))
     await given().settled()
     expect(await sessions().move('c', from.id, to.id, true, 3, true)).toBe(true)
     await sessions().append(to.id, pushes.relay('c', 3))
     // Whoever tells of the answer late opens it, and does not close it again.
-    await sessions().hold(to.id, 'c', true, true, 2)
+    await stepsOf(sessions()).hold(to.id, 'c', true, true, 2)
     await given().settled()
     expect(numbersOf(to.socket)).toEqual([1])
-    await sessions().openGate(to.id, 'c', [pushes.relay('c', 2)])
+    await stepsOf(sessions()).openGate(to.id, 'c', [pushes.relay('c', 2)])
     await sessions().append(to.id, pushes.relay('c', 4))
     await given().settled()
     expect(numbersOf(to.socket)).toEqual([1, 2, 3, 4])
@@ -255,11 +256,11 @@ export function registerLaterRules(given: () => SessionsHarness): void {
 
   test('[ORD2] what is held back at a gate goes in front of the end of the call, and nothing of it after that', async () => {
     const seen = await openReady(sessions())
-    await sessions().hold(seen.id, 'c', true, true)
+    await stepsOf(sessions()).hold(seen.id, 'c', true, true)
     await sessions().append(seen.id, pushes.relay('c', 1))
     await sessions().append(seen.id, pushes.relay('c', 2))
     await sessions().append(seen.id, final('c', 4, 3))
-    await sessions().openGate(seen.id, 'c', [pushes.relay('c', 4)])
+    await stepsOf(sessions()).openGate(seen.id, 'c', [pushes.relay('c', 4)])
     await given().settled()
     expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
   })
@@ -302,11 +303,11 @@ export function registerLaterRules(given: () => SessionsHarness): void {
 
   test('[REL2] nothing is held back from who was told of what came after the answer', async () => {
     const [seen, other] = [await openReady(sessions()), await openReady(sessions())]
-    for (const { id } of [seen, other]) await sessions().hold(id, 'c', true, false, 2)
+    for (const { id } of [seen, other]) await stepsOf(sessions()).hold(id, 'c', true, false, 2)
     await sessions().append(seen.id, pushes.state('c', 3, 1))
     await sessions().append(other.id, pushes.state('c', 2, 1))
     for (const { id } of [seen, other]) {
-      await sessions().hold(id, 'c', true, true, 2)
+      await stepsOf(sessions()).hold(id, 'c', true, true, 2)
       await sessions().append(id, pushes.relay('c', 2))
     }
     await given().settled()
@@ -327,7 +328,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
   test('[PLACE1] who has the place by now is not told that the call was answered elsewhere', async () => {
     const seen = await openReady(sessions())
     await sessions().append(seen.id, ringing('c', 1, 1))
-    await sessions().hold(seen.id, 'c', true, false, 5)
+    await stepsOf(sessions()).hold(seen.id, 'c', true, false, 5)
     await sessions().appendRung(seen.identity.participant, pushes.stop('c', 2, 2), ['the session of before'])
     await given().settled()
     expect(numbersOf(seen.socket)).toEqual([1])
@@ -338,13 +339,13 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     for (const extended of [true, false]) {
       const seen = await openReady(sessions(), { extended })
       const forPlace = (n: number) => ({ ...pushes.relay('c', n), forPlace: true })
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       expect(await sessions().append(seen.id, forPlace(1))).toBe('sent')
       await sessions().append(seen.id, final('c', 3, 2))
       // Whoever sent it looks at the call again, and hears how it ended [END4].
       expect(await sessions().append(seen.id, forPlace(3))).toBe('elsewhere')
       expect(await sessions().append(seen.id, pushes.relay('c', 4))).toBe('dropped')
-      await sessions().release(seen.id, 'c')
+      await stepsOf(sessions()).release(seen.id, 'c')
       expect(await sessions().append(seen.id, forPlace(5))).toBe('elsewhere')
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([1, 2])
@@ -361,10 +362,10 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     const kept = await keptOf(sessions(), seen.id, 'c')
     expect(kept.map(({ source }) => source?.n)).toEqual([1, 4, 2])
     const peer = await openReady(sessions())
-    await sessions().hold(peer.id, 'c', true, true)
+    await stepsOf(sessions()).hold(peer.id, 'c', true, true)
     // What waits for the gate is later than what goes in front of it.
     expect(await sessions().append(peer.id, from(6))).toBe('kept')
-    await sessions().openGate(peer.id, 'c', kept)
+    await stepsOf(sessions()).openGate(peer.id, 'c', kept)
     const results: unknown[] = []
     for (const n of [8, 7, 5]) results.push(await sessions().append(peer.id, from(n)))
     await given().settled()
@@ -384,7 +385,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     })
     const participant = somebody()
     const first = await openReady(sessions(), { participant })
-    await sessions().hold(first.id, 'c', true)
+    await stepsOf(sessions()).hold(first.id, 'c', true)
     expect(await sessions().append(first.id, from(4, 2))).toBe('early')
     expect(await sessions().append(first.id, { ...from(2, 0), source: { sessionId: sender.id, n: 2 } })).toBe('sent')
     for (const result of ['sent', 'kept'] as const) expect(await sessions().append(first.id, from(4, 2))).toBe(result)
@@ -397,7 +398,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect(await sessions().append(second.id, from(7, 6))).toBe('sent')
     // A base session hears nothing of it, and what comes after it need not wait.
     const base = await openReady(sessions(), { extended: false })
-    await sessions().hold(base.id, 'c', true)
+    await stepsOf(sessions()).hold(base.id, 'c', true)
     expect(
       await sessions().append(base.id, { ...from(8, 8), kind: 'media', source: { sessionId: sender.id, n: 8 } }),
     ).toBe('dropped')

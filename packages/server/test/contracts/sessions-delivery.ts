@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, identityOf, openReady, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { numbersOf, pushes, type SessionsHarness, seqsOf, upTo } from './session-parts.ts'
 
 const { ringing, state, final, notice, relay } = pushes
@@ -80,7 +80,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         const { id, socket } = await openReady(sessions(), { extended })
         expect(await sessions().append(id, ringing('c', 1, 1))).toBe('sent')
         expect(await sessions().append(id, ringing('c', 2, 2))).toBe('dropped')
-        await sessions().ring(id, 'd')
+        await stepsOf(sessions()).ring(id, 'd')
         expect(await sessions().append(id, ringing('d', 1, 3))).toBe('dropped')
         expect(await sessions().append(id, final('c', 3, 4))).toBe('sent')
         await settled()
@@ -92,9 +92,9 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         for (const push of [ringing('c', 1, 1), state('c', 1, 2), final('c', 1, 3), relay('c', 4)]) {
           expect(await sessions().append(sessionId, push)).toBe('gone')
         }
-        await sessions().ring(sessionId, 'c')
-        await sessions().hold(sessionId, 'c', true)
-        await sessions().release(sessionId, 'c')
+        await stepsOf(sessions()).ring(sessionId, 'c')
+        await stepsOf(sessions()).hold(sessionId, 'c', true)
+        await stepsOf(sessions()).release(sessionId, 'c')
         await sessions().prove(sessionId, 5)
         await sessions().ready(sessionId)
         expect(await sessions().sinkOf(sessionId)).toBeUndefined()
@@ -107,7 +107,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
 
       test('[ORD1] a socket that is gone is detached once, and by no other', async () => {
         const { id, socket } = await openReady(sessions(), { extended })
-        await sessions().hold(id, 'c', true)
+        await stepsOf(sessions()).hold(id, 'c', true)
         expect(await sessions().detach(id, createSocket(), false, 0)).toBe(false)
         expect(await sessions().sinkOf(id)).toBe(socket)
         expect(await sessions().detach(id, socket, false, 0)).toBe(true)
@@ -126,7 +126,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         const role = { ...participant, role: 'customer' }
         const product = { ...participant, product: 'bank' }
         await openReady(sessions(), { extended, participant: role })
-        await sessions().openDetached(identityOf({ extended, participant }), 0)
+        await stepsOf(sessions()).openDetached(identityOf({ extended, participant }), 0)
         expect(await sessions().liveOf(participant)).toEqual([first.id, second.id, third.id])
         expect(await sessions().liveOf(role)).toHaveLength(1)
         expect(await sessions().liveOf(product)).toEqual([])
@@ -140,19 +140,19 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         expect(await now()).toEqual([false, false])
         await sessions().append(id, ringing('c', 1, 1))
         expect(await now()).toEqual([false, true])
-        await sessions().hold(id, 'c', true)
-        await sessions().hold(id, 'd', false)
+        await stepsOf(sessions()).hold(id, 'c', true)
+        await stepsOf(sessions()).hold(id, 'd', false)
         expect(await now()).toEqual([true, true])
-        await sessions().release(id, 'c')
+        await stepsOf(sessions()).release(id, 'c')
         expect(await now()).toEqual([true, true])
-        await sessions().release(id, 'd')
+        await stepsOf(sessions()).release(id, 'd')
         expect(await now()).toEqual([false, false])
-        await sessions().ring(id, 'e')
+        await stepsOf(sessions()).ring(id, 'e')
         await sessions().append(id, final('e', 2, 2))
         expect(await now()).toEqual([false, false])
         const idle = await openReady(sessions(), { extended })
-        await sessions().hold(idle.id, 'c', true)
-        await sessions().release(idle.id, 'c')
+        await stepsOf(sessions()).hold(idle.id, 'c', true)
+        await stepsOf(sessions()).release(idle.id, 'c')
         for (const each of [id, idle.id]) expect(await sessions().append(each, relay('f', 3))).toBe('sent')
       })
     })
@@ -188,8 +188,8 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
     test('[WS4] a session that was rung before a restart is told, once', async () => {
       const participant = somebody()
       const before = identityOf({ participant, deviceId: undefined, extended: false })
-      await sessions().openDetached(before, 0)
-      await sessions().ring(before.sessionId, 'c')
+      await stepsOf(sessions()).openDetached(before, 0)
+      await stepsOf(sessions()).ring(before.sessionId, 'c')
       expect(await sessions().inCall(before.sessionId)).toBe(true)
       await sessions().appendRung(participant, final('c', 2, 1), [])
       await sessions().appendRung(participant, final('c', 2, 2), [])
@@ -204,7 +204,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
       test(`[WS4] an end that is told when the device of a dead socket that ${who} is back already is heard there, once`, async () => {
         const dead = await openReady(sessions(), { extended: false })
         const { participant, deviceId } = dead.identity
-        if (hadPlace) await sessions().hold(dead.id, 'c', true)
+        if (hadPlace) await stepsOf(sessions()).hold(dead.id, 'c', true)
         else await sessions().append(dead.id, ringing('c', 1, 1))
         await given().settled()
         await sessions().detach(dead.id, dead.socket, false, 0)

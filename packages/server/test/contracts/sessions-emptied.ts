@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createSocket, openReady, resumeOf, somebody } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, openReady, resumeOf, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { comeBack, numbersOf, pushes, relays, type SessionsHarness, seqsOf, upTo } from './session-parts.ts'
 
 const { state } = pushes
@@ -58,7 +58,7 @@ export function registerEmptiedRules(name: string, open: () => Promise<SessionsH
 
     test('[PLACE2] who has a socket keeps it, its place, its rings and its requests', async () => {
       const seen = await openReady(sessions())
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await sessions().append(seen.id, pushes.ringing('d', 1, 1))
       Object.assign(seen.upstream, { handled: 4, final: 4 })
       await harness.emptyStore()
@@ -75,7 +75,7 @@ export function registerEmptiedRules(name: string, open: () => Promise<SessionsH
       for (const extended of [true, false]) {
         const participant = somebody()
         const seen = await openReady(sessions(), { participant, extended })
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         await relays(sessions(), seen.id, 'c', upTo(9))
         await sessions().prove(seen.id, 8)
         await harness.emptyStore()

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { createSocket, identityOf, openReady, resumeOf, type Seen, somebody } from '../../src/ports/sessions.fixture.ts'
+import {
+  createSocket,
+  identityOf,
+  openReady,
+  resumeOf,
+  type Seen,
+  somebody,
+  stepsOf,
+} from '../../src/ports/sessions.fixture.ts'
 import { sessionLogLimits } from '../../src/ports/sessions.ts'
 import {
   comeBack,
@@ -23,7 +31,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
   async function lost(extended: boolean, ns: readonly number[], pad = 0): Promise<Seen> {
     const seen = await openReady(sessions(), { extended })
-    await sessions().hold(seen.id, 'c', true)
+    await stepsOf(sessions()).hold(seen.id, 'c', true)
     await relays(sessions(), seen.id, 'c', ns, pad)
     await sessions().detach(seen.id, seen.socket, false, 0)
     return seen
@@ -86,7 +94,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
     test('[REL2] what a taker got makes room', async () => {
       const seen = await lost(false, [])
-      await sessions().hold(seen.id, 'd', true)
+      await stepsOf(sessions()).hold(seen.id, 'd', true)
       const fit = Math.floor(waitingLimits.bytes / 60_050)
       await relays(sessions(), seen.id, 'c', upTo(fit), 60_000)
       await handedOn(given(), seen)
@@ -128,7 +136,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
     for (const extended of [false, true]) {
       test(`[PLACE5] is not for who takes its place, from ${extended ? 'an extended' : 'a base'} session`, async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         await relays(sessions(), seen.id, 'c', upTo(6))
         await sessions().prove(seen.id, 4)
         await sessions().prove(seen.id, 2)
@@ -139,8 +147,8 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
       test(`[PLACE2] stays where ${extended ? 'an extended' : 'a base'} session has not spoken`, async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', false)
-        await sessions().hold(seen.id, 'd', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', false)
+        await stepsOf(sessions()).hold(seen.id, 'd', true)
         await relays(sessions(), seen.id, 'c', [1, 2])
         await relays(sessions(), seen.id, 'd', [3])
         await sessions().prove(seen.id, 3)
@@ -151,18 +159,18 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
       test(`[PLACE2] goes once ${extended ? 'an extended' : 'a base'} session has no place any more`, async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', false)
+        await stepsOf(sessions()).hold(seen.id, 'c', false)
         await relays(sessions(), seen.id, 'c', [1, 2])
-        await sessions().release(seen.id, 'c')
+        await stepsOf(sessions()).release(seen.id, 'c')
         await sessions().prove(seen.id, 2)
         expect(await handedOn(given(), seen)).toEqual([])
       })
 
       test(`[PLACE2] goes once ${extended ? 'an extended' : 'a base'} session has spoken`, async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', false)
+        await stepsOf(sessions()).hold(seen.id, 'c', false)
         await relays(sessions(), seen.id, 'c', [1, 2])
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         await sessions().prove(seen.id, 2)
         await relays(sessions(), seen.id, 'c', [3])
         expect(await handedOn(given(), seen)).toEqual([3])
@@ -170,7 +178,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
       test('[PLACE5] is nothing of what was not given out yet', async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         await relays(sessions(), seen.id, 'c', [1])
         await sessions().prove(seen.id, 99)
         await relays(sessions(), seen.id, 'c', [2])
@@ -181,7 +189,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
     test('[RES1] is what a resume says that it has seen', async () => {
       const seen = await openReady(sessions())
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await relays(sessions(), seen.id, 'c', upTo(5))
       await sessions().detach(seen.id, seen.socket, false, 0)
       const back = (await comeBack(sessions(), seen, 3)) ?? seen
@@ -230,7 +238,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
       test(`[PLACE2] ${extended ? 'an extended' : 'a base'} one as long as it has a place or rings, and the window after`, async () => {
         const start = 1_000_000
         const [holder, rung] = [await openReady(sessions(), { extended }), await openReady(sessions(), { extended })]
-        await sessions().hold(holder.id, 'c', true)
+        await stepsOf(sessions()).hold(holder.id, 'c', true)
         await relays(sessions(), holder.id, 'c', [1])
         await sessions().append(rung.id, ringing('d', 1, 1))
         for (const seen of [holder, rung]) await sessions().detach(seen.id, seen.socket, false, start)
@@ -238,7 +246,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await sessions().sweep(later)
         for (const seen of [holder, rung]) expect(await remembers(seen)).toBe(true)
         await sessions().append(holder.id, final('c', 3, 2))
-        await sessions().release(holder.id, 'c')
+        await stepsOf(sessions()).release(holder.id, 'c')
         await sessions().appendRung(rung.identity.participant, final('d', 2, 2), [])
         await sessions().sweep(later + resumeWindowMs - 1)
         for (const seen of [holder, rung]) expect(await remembers(seen)).toBe(true)
@@ -260,12 +268,12 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
     test('[RES2] one that nobody can come back to is forgotten with the last that it has', async () => {
       const seen = await openReady(sessions())
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await sessions().detach(seen.id, seen.socket, false, 0)
       expect(await comeBack(sessions(), seen, 99)).toBeUndefined()
       expect(await remembers(seen)).toBe(true)
       await handedOn(given(), seen, 'x')
-      await sessions().release(seen.id, 'c')
+      await stepsOf(sessions()).release(seen.id, 'c')
       expect(await remembers(seen)).toBe(false)
     })
   })
@@ -279,7 +287,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
       const who = extended ? 'an extended' : 'a base'
       test(`[PLACE5] of ${who} one what it was sent is not told again; what comes then is kept`, async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         const { id } = seen
         await sessions().append(id, ringing('d', 1, 1))
         await sessions().append(id, state('c', 2, 2))
@@ -299,7 +307,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
         const socket = createSocket()
         const { sessionId: id } = identity
         const open = await sessions().open(identity, socket, 0)
-        await sessions().hold(id, 'c', true)
+        await stepsOf(sessions()).hold(id, 'c', true)
         await relays(sessions(), id, 'c', [1, 2])
         await sessions().detach(id, socket, true, 0)
         await relays(sessions(), id, 'c', [3])
@@ -308,7 +316,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
 
       test(`[PLACE5] for ${who} one what was handed to its socket and not written before it closed is kept`, async () => {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         await relays(sessions(), seen.id, 'c', [1, 2])
         await given().settled()
         seen.socket.writes = false
@@ -324,7 +332,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
           [32_000, 8],
         ] as const) {
           const seen = await openReady(sessions(), { extended })
-          await sessions().hold(seen.id, 'c', true)
+          await stepsOf(sessions()).hold(seen.id, 'c', true)
           await sessions().detach(seen.id, seen.socket, true, 0)
           const results = await relays(sessions(), seen.id, 'c', upTo(most + 1), pad)
           expect(results).toEqual([...upTo(most).map(() => 'kept'), 'full'] as never)
@@ -335,7 +343,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
       test(`[PLACE5] while ${who} one has yet to hear a state, it is not told the next one`, async () => {
         for (const isHeard of [true, false]) {
           const seen = await openReady(sessions(), { extended })
-          await sessions().hold(seen.id, 'c', true)
+          await stepsOf(sessions()).hold(seen.id, 'c', true)
           if (isHeard) {
             await sessions().append(seen.id, state('c', 1, 1))
             await given().settled()
@@ -360,7 +368,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
           [false, true],
         ] as const) {
           const seen = await openReady(sessions(), { extended })
-          await sessions().hold(seen.id, 'c', true)
+          await stepsOf(sessions()).hold(seen.id, 'c', true)
           expect(await wasClosed(seen.id)).toBe(false)
           await sessions().detach(seen.id, seen.socket, isOver, 0, { closed })
           expect(await wasClosed(seen.id)).toBe(closed ?? isOver)
@@ -377,7 +385,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
         // A node that is asked where another one has the socket says that its client is back.
         const isBack = (answer: unknown) =>
           expect(answer).toBeOneOf(given().isShared === true ? ['back', undefined] : [undefined])
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         isBack(await awaitedMs())
         await sessions().detach(seen.id, seen.socket, false, 0, { awaitedMs: 1_100 })
         expect(await awaitedMs()).toBe(1_100)
@@ -404,10 +412,10 @@ export function registerClosedRules(given: () => SessionsHarness): void {
         await sessions().collectFinals((await openReady(sessions(), { participant, deviceId })).identity)
         expect(await sessions().append(rung.id, relay('d', 2))).toBe('gone')
         const holder = await openReady(sessions(), { extended })
-        await sessions().hold(holder.id, 'c', true)
+        await stepsOf(sessions()).hold(holder.id, 'c', true)
         await sessions().detach(holder.id, holder.socket, true, 0)
         expect(await sessions().append(holder.id, relay('c', 2))).toBe('kept')
-        await sessions().release(holder.id, 'c')
+        await stepsOf(sessions()).release(holder.id, 'c')
         expect(await sessions().append(holder.id, relay('c', 3))).toBe('gone')
       })
 

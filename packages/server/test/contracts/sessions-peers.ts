@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
-import { openReady, type Seen, somebody } from '../../src/ports/sessions.fixture.ts'
+import { openReady, type Seen, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { comeBack, numbersOf, pushes, relays, type SessionsHarness } from './session-parts.ts'
 
 const { state, final, relay, media, peer } = pushes
@@ -13,7 +13,7 @@ export function registerPeerRules(given: () => SessionsHarness): void {
   describe('what a peer sends, as it said last', () => {
     async function holder(participant: Participant, extended = true): Promise<Seen> {
       const seen = await openReady(sessions(), { participant, extended })
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       return seen
     }
 
@@ -47,7 +47,7 @@ export function registerPeerRules(given: () => SessionsHarness): void {
       const again = await comeBack(sessions(), seen, 2)
       await given().settled()
       expect(numbersOf(again!.socket)).toEqual([2])
-      await sessions().release(seen.id, 'c')
+      await stepsOf(sessions()).release(seen.id, 'c')
       await drop(again!)
       const later = await comeBack(sessions(), seen, 3)
       await given().settled()
@@ -57,11 +57,11 @@ export function registerPeerRules(given: () => SessionsHarness): void {
     test('[MEDIA1] [REL2] at a gate it waits in its turn, and stays what it is', async () => {
       for (const extended of [true, false]) {
         const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true, true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true, true)
         await relays(sessions(), seen.id, 'c', [2])
         await sessions().append(seen.id, media('c', 3))
         await relays(sessions(), seen.id, 'c', [4])
-        await sessions().openGate(seen.id, 'c', [relay('c', 0), media('c', 1)])
+        await stepsOf(sessions()).openGate(seen.id, 'c', [relay('c', 0), media('c', 1)])
         await given().settled()
         expect(numbersOf(seen.socket)).toEqual(extended ? [0, 1, 2, 3, 4] : [0, 2, 4])
       }
@@ -71,7 +71,7 @@ export function registerPeerRules(given: () => SessionsHarness): void {
   test('[PEER1] the absence of the other side goes beside what else its version tells, each once, and not after the end', async () => {
     for (const extended of [true, false]) {
       const { id, socket } = await openReady(sessions(), { extended })
-      await sessions().hold(id, 'c', true)
+      await stepsOf(sessions()).hold(id, 'c', true)
       for (const push of [state('c', 3, 1), peer('c', 3, 2), peer('c', 3, 3), peer('c', 2, 4), state('c', 4, 5)])
         await sessions().append(id, push)
       for (const push of [peer('c', 5, 6), final('c', 6, 7), peer('c', 7, 8)]) await sessions().append(id, push)

@@ -6,6 +6,7 @@ import {
   openReady,
   type Seen,
   somebody,
+  stepsOf,
   type Wish,
 } from '../../src/ports/sessions.fixture.ts'
 import { comeBack, numbersOf, pushes, relays, type SessionsHarness, seqsOf } from './session-parts.ts'
@@ -21,7 +22,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
     describe(extended ? 'a place that an extended session leaves' : 'a place that a base session leaves', () => {
       async function holder(participant: Participant): Promise<Seen> {
         const seen = await openReady(sessions(), { participant, extended })
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         return seen
       }
 
@@ -61,7 +62,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         for (const isLost of [true, false]) {
           const seen = await openReady(sessions(), { participant, extended })
           await sessions().append(seen.id, ringing('c', 1, 1))
-          await sessions().hold(seen.id, 'c', true)
+          await stepsOf(sessions()).hold(seen.id, 'c', true)
           await relays(sessions(), seen.id, 'c', [2])
           if (isLost) await drop(seen)
           const taker = await openReady(sessions(), { participant })
@@ -69,7 +70,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
           await given().settled()
           expect(numbersOf(taker.socket)).toEqual([2])
           expect(await sessions().holdsAny(taker.id)).toBe(true)
-          await sessions().release(taker.id, 'c')
+          await stepsOf(sessions()).release(taker.id, 'c')
           expect(await sessions().inCall(taker.id)).toBe(false)
           expect(await sessions().holdsAny(seen.id)).toBe(false)
         }
@@ -110,7 +111,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         const socket = createSocket()
         await sessions().open(identity, socket, 0)
         const { sessionId } = identity
-        await sessions().hold(sessionId, 'c', false)
+        await stepsOf(sessions()).hold(sessionId, 'c', false)
         await relays(sessions(), sessionId, 'c', [1])
         await relays(sessions(), sessionId, 'other', [2])
         await relays(sessions(), sessionId, 'c', [3])
@@ -118,7 +119,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         await sessions().move('c', sessionId, sessionId, true)
         const taker = await openReady(sessions(), { participant })
         await sessions().move('c', sessionId, taker.id, true)
-        await sessions().release(sessionId, 'c')
+        await stepsOf(sessions()).release(sessionId, 'c')
         await sessions().ready(sessionId)
         await relays(sessions(), sessionId, 'other', [5])
         await given().settled()
@@ -168,8 +169,8 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
     test('[RES3] has a log, and its taker gets what came meanwhile', async () => {
       const lost = identityOf({ extended: false })
       const { sessionId, participant } = lost
-      await sessions().openDetached(lost, 0)
-      await sessions().hold(sessionId, 'c', true)
+      await stepsOf(sessions()).openDetached(lost, 0)
+      await stepsOf(sessions()).hold(sessionId, 'c', true)
       expect(await sessions().append(sessionId, state('c', 5, 1))).toBe('kept')
       expect(await sessions().append(sessionId, relay('c', 2))).toBe('kept')
       expect(await sessions().append(sessionId, notice('c', 6, 3))).toBe('dropped')
@@ -183,7 +184,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
 
     test('a session that is there stays as it is', async () => {
       const seen = await openReady(sessions())
-      await sessions().openDetached(seen.identity, 0)
+      await stepsOf(sessions()).openDetached(seen.identity, 0)
       expect(await sessions().sinkOf(seen.id)).toBe(seen.socket)
       expect(await relays(sessions(), seen.id, 'c', [1])).toEqual(['sent'])
     })
@@ -244,7 +245,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
           await sessions().append(seen.id, final('d', 2, 4))
           await drop(seen)
           const back = await openReady(sessions(), { participant })
-          await sessions().hold(back.id, 'd', true)
+          await stepsOf(sessions()).hold(back.id, 'd', true)
           await sessions().collectFinals(back.identity)
           await given().settled()
           expect(numbersOf(back.socket)).toEqual([3])
@@ -276,7 +277,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         [gone, 'c'],
         [kept, 'd'],
       ] as const) {
-        await sessions().hold(source!.id, call, true)
+        await stepsOf(sessions()).hold(source!.id, call, true)
         await drop(source!)
       }
       const seen = await openReady(sessions(), { participant })
@@ -284,7 +285,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
       await drop(seen)
       await sessions().append(gone!.id, final('c', 2, 1))
       await sessions().append(kept!.id, final('d', 2, 2))
-      await sessions().release(gone!.id, 'c')
+      await stepsOf(sessions()).release(gone!.id, 'c')
       const back = await comeBack(sessions(), seen, 0)
       await sessions().collectFinals(seen.identity)
       await given().settled()
@@ -304,8 +305,8 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
     test('[WS4] from before a restart are for every device, for nobody knows how many rang', async () => {
       const participant = somebody()
       const before = identityOf({ participant, deviceId: undefined, extended: false })
-      await sessions().openDetached(before, 0)
-      await sessions().ring(before.sessionId, 'c')
+      await stepsOf(sessions()).openDetached(before, 0)
+      await stepsOf(sessions()).ring(before.sessionId, 'c')
       await sessions().appendRung(participant, final('c', 2, 1), [])
       expect(await collects({ participant, deviceId: 'phone' })).toEqual([1])
       expect(await collects({ participant, deviceId: null })).toEqual([1])

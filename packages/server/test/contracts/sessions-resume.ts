@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { createSocket, identityOf, openReady, resumeOf, type Seen, somebody } from '../../src/ports/sessions.fixture.ts'
+import {
+  createSocket,
+  identityOf,
+  openReady,
+  resumeOf,
+  type Seen,
+  somebody,
+  stepsOf,
+} from '../../src/ports/sessions.fixture.ts'
 import type { ResumeRequest, SessionIdentity } from '../../src/ports/sessions.ts'
 import {
   comeBack,
@@ -200,7 +208,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
     test('[PLACE2] it has its places, and rings no second time', async () => {
       const seen = await openReady(sessions())
       await sessions().append(seen.id, ringing('c', 1, 1))
-      await sessions().hold(seen.id, 'd', true)
+      await stepsOf(sessions()).hold(seen.id, 'd', true)
       await drop(seen)
       expect(await sessions().inCall(seen.id)).toBe(true)
       const back = await comeBack(sessions(), seen, 0)
@@ -304,7 +312,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
     test('[RES2] where something went to a taker', async () => {
       for (const seq of [0, 5]) {
         const seen = await openReady(sessions())
-        await sessions().hold(seen.id, 'c', true)
+        await stepsOf(sessions()).hold(seen.id, 'c', true)
         await relays(sessions(), seen.id, 'c', upTo(5))
         await drop(seen)
         const taker = await openReady(sessions(), { participant: seen.identity.participant })
@@ -315,12 +323,12 @@ export function registerResumeRules(given: () => SessionsHarness): void {
 
     test('[RES1] but not where the taker got nothing', async () => {
       const seen = await fiveTold()
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await sessions().prove(seen.id, 5)
       await drop(seen)
       const taker = await openReady(sessions(), { participant: seen.identity.participant })
       await sessions().move('c', seen.id, taker.id, true)
-      await sessions().release(seen.id, 'c')
+      await stepsOf(sessions()).release(seen.id, 'c')
       const back = await comeBack(sessions(), seen, 2)
       await given().settled()
       expect(back && numbersOf(back.socket)).toEqual([3, 4, 5])
@@ -329,7 +337,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
 
     test('[RES1] of a session that its client closed', async () => {
       const seen = await fiveTold()
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await sessions().detach(seen.id, seen.socket, true, 0)
       await refused(seen, resumeOf(seen, 5))
     })
@@ -347,18 +355,18 @@ export function registerResumeRules(given: () => SessionsHarness): void {
 
     test('[RES2] of a base session', async () => {
       const seen = await openReady(sessions(), { extended: false })
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await drop(seen)
       expect(await comeBack(sessions(), seen, 0)).toBeUndefined()
       const before = identityOf({ extended: false })
-      await sessions().openDetached(before, 0)
+      await stepsOf(sessions()).openDetached(before, 0)
       const request = { sessionId: before.sessionId, epoch: seen.epoch, seq: 0 }
       expect(await sessions().resume(request, before, createSocket(), 0)).toBeUndefined()
     })
 
     test('[RES2] and what it was not proven to have is there for who takes its places', async () => {
       const seen = await fiveTold()
-      await sessions().hold(seen.id, 'c', true)
+      await stepsOf(sessions()).hold(seen.id, 'c', true)
       await sessions().prove(seen.id, 3)
       await drop(seen)
       expect(await comeBack(sessions(), seen, 99)).toBeUndefined()
@@ -383,7 +391,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
           const seen = await fiveTold()
           let retired = 0
           seen.socket.retire = async () => void retired++
-          await sessions().hold(seen.id, 'c', true)
+          await stepsOf(sessions()).hold(seen.id, 'c', true)
           if (isLost) await drop(seen)
           const stranger = { ...identityOf(), ...seen.identity, ...differs(seen.identity) }
           for (const request of [resumeOf(seen, 5), resumeOf(seen, 99), { ...resumeOf(seen, 5), epoch: 'another' }]) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { newSessionId } from '../../src/ports/session-id.ts'
-import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { openReady, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { comeBack, numbersOf, pushes, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode, sendAll } from './session-nodes.ts'
@@ -73,7 +73,7 @@ test('[PLACE2] a call in which it took a place after all is remembered, however 
   const seen = await openReady(node.sessions)
   const { sessions } = node
   await passBy(node, seen.id, ['mine'])
-  await sessions.hold(seen.id, 'mine', true)
+  await stepsOf(sessions).hold(seen.id, 'mine', true)
   expect(await sessions.append(seen.id, pushes.state('mine', 3, 3))).toBe('sent')
   await passBy(node, seen.id, upTo(100).map(String))
   expect(await sessions.append(seen.id, pushes.state('mine', 3, 3))).toBe('dropped')
@@ -104,13 +104,13 @@ test('[REL2] a gate that was opened is not closed again by who tells of the same
   for (const holder of [node, other]) {
     const seen = await openReady(holder.sessions)
     const { sessions } = node
-    await sessions.hold(seen.id, 'c', true, true, 2)
+    await stepsOf(sessions).hold(seen.id, 'c', true, true, 2)
     await sessions.append(seen.id, pushes.relay('c', 2))
-    await sessions.openGate(seen.id, 'c', [pushes.relay('c', 1)])
-    await other.sessions.hold(seen.id, 'c', true, true, 2)
+    await stepsOf(sessions).openGate(seen.id, 'c', [pushes.relay('c', 1)])
+    await stepsOf(other.sessions).hold(seen.id, 'c', true, true, 2)
     expect(await sessions.append(seen.id, pushes.relay('c', 3))).toBe('sent')
     // Nor is what came first handed over again.
-    await other.sessions.openGate(seen.id, 'c', [pushes.relay('c', 1)])
+    await stepsOf(other.sessions).openGate(seen.id, 'c', [pushes.relay('c', 1)])
     await holder.settled()
     expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
   }
@@ -124,12 +124,12 @@ test('[REL2] a gate that was opened is open for who takes the place, and a close
       await openReady(node.sessions, { participant }),
     ]
     const { sessions } = node
-    await sessions.hold(from.id, 'c', true, true, 2)
-    if (isOpened) await sessions.openGate(from.id, 'c', [])
+    await stepsOf(sessions).hold(from.id, 'c', true, true, 2)
+    if (isOpened) await stepsOf(sessions).openGate(from.id, 'c', [])
     await sessions.detach(from.id, from.socket, false, 0)
     await sessions.move('c', from.id, to.id, true, 3)
     expect(await sessions.append(to.id, pushes.relay('c', 1))).toBe(isOpened ? 'sent' : 'kept')
-    if (!isOpened) await sessions.openGate(to.id, 'c', [])
+    if (!isOpened) await stepsOf(sessions).openGate(to.id, 'c', [])
     await node.settled()
     expect(numbersOf(to.socket)).toEqual([1])
   }
@@ -143,14 +143,13 @@ test('[PLACE2] [WS4] what a session without a socket is told at once waits in it
   const before = node.ran.length
   node.onScript = (name, _args, send) => (name === 'save' ? mayBeSaved.then(send) : send())
   const { sessions } = node
-  const told = Promise.resolve(sessions.openDetached(left, at)).then(() =>
-    sessions.append(left.sessionId, pushes.stop('c', 2, 1)),
-  )
+  const step = { call: 'c', pushes: [pushes.stop('c', 2, 1)], orOpen: { identity: left, at } }
+  const told = sessions.apply(left.sessionId, step)
   await until('it is being saved', () => node.ran.slice(before).includes('save'))
   sessions.sweep(at + 1)
   save()
   node.onScript = sendAll
-  expect(await told).toBe('kept')
+  expect(await told).toEqual([])
   await node.settled()
   const back = await openReady(other.sessions, { participant, deviceId: null }, at + 2)
   await other.sessions.collectFinals(back.identity)

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { until } from '@ringwire/testkit/patience'
 import type { Link } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
-import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { comeBack, numbersOf, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
 import { startCluster } from '../support/redis.ts'
 import { RedisProxy } from '../support/redis-proxy.ts'
@@ -79,7 +79,7 @@ async function openOnTwo(): Promise<{ seen: Seen; master: Master; log: string }[
   const found = new Map<Master, { seen: Seen; master: Master; log: string }>()
   await until('participants of two masters', async () => {
     const seen = await openReady(node.sessions)
-    await node.sessions.hold(seen.id, 'c', true)
+    await stepsOf(node.sessions).hold(seen.id, 'c', true)
     for (const master of masters) {
       const [row] = await master.admin.keys(`rw:*:o:${seen.id}`)
       if (row !== undefined) found.set(master, { seen, master, log: row.replace(':o:', ':e:') })

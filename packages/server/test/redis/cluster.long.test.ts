@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { openReady, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import {
   comeBack,
   numbersOf,
@@ -59,7 +59,7 @@ test('[RES1] sessions of many participants, on both of two nodes', async () => {
     for (let i = 0; i < 30; i++) {
       const participant = somebody()
       const here = await openReady(one.sessions, { participant })
-      await two.sessions.hold(here.id, 'c', true)
+      await stepsOf(two.sessions).hold(here.id, 'c', true)
       expect(await relays(two.sessions, here.id, 'c', upTo(5))).toEqual(upTo(5).map(() => 'sent' as const))
       expect(await two.sessions.append(here.id, pushes.state('c', 2, 6))).toBe('sent')
       await two.sessions.appendRung(participant, pushes.final('c', 3, 9), [])

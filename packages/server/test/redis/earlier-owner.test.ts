@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import type { Redis } from 'ioredis'
-import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays } from '../contracts/session-parts.ts'
 import { type SessionNode, sendAll, startNodes, useSessionNodes, writeRow } from './session-nodes.ts'
@@ -46,7 +46,7 @@ async function twoLogs() {
   const [one] = started as [SessionNode]
   const two = await nodes.start(url, () => true)
   const first = await openReady(one.sessions)
-  await one.sessions.hold(first.id, 'c', true)
+  await stepsOf(one.sessions).hold(first.id, 'c', true)
   await one.settled()
   await writeRow(client, first.id, { o: 'dead' })
   const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
-import { createSocket, identityOf, openReady, resumeOf } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, identityOf, openReady, resumeOf, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
@@ -113,7 +113,7 @@ test('[EXT3] [RES4] a store that is away, and comes back empty: who has a socket
   const node = await startNode()
   const { sessions } = node
   const [seen, away] = [await openReady(sessions), await openReady(sessions)]
-  await sessions.hold(seen.id, 'c', true)
+  await stepsOf(sessions).hold(seen.id, 'c', true)
   await relays(sessions, seen.id, 'c', upTo(3))
   await sessions.detach(away.id, away.socket, false, 0)
   await server.kill()

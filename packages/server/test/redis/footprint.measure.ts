@@ -3,7 +3,7 @@
  * `bun packages/server/test/redis/footprint.measure.ts`
  */
 import { Redis } from 'ioredis'
-import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
 import { createStore } from '../../src/stores/redis/connection.ts'
 import { createRedisCounters } from '../../src/stores/redis/limits.ts'
@@ -30,7 +30,7 @@ const textOf = (data: string) => JSON.stringify({ event: 'webrtc.ice_candidate',
 
 async function append(each: readonly Seen[], count: number, bytes: number): Promise<void> {
   for (const { id } of each) {
-    await sessions.hold(id, 'c', true)
+    await stepsOf(sessions).hold(id, 'c', true)
     for (let n = 0; n < count; n++) {
       const data = crypto.randomUUID().padEnd(bytes - textOf('').length, '.')
       await sessions.append(id, { ...pushes.relay('c', n), text: textOf(data) })

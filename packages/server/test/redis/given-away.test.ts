@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { createSaves } from '../../src/cluster/saves.ts'
-import { createSocket, identityOf, openReady, resumeOf, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, identityOf, openReady, resumeOf, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import type { Session } from '../../src/session/session.ts'
@@ -29,7 +29,7 @@ test('[RES1] a session that was given away is not taken back before the other no
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   await one.sessions.detach(seen.id, seen.socket, false, 0)
   await one.settled()
   const given = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ test('[RES1] a session that was given away is not taken back before the other no
 async function givenOnly(
   one: SessionNode,
   two: SessionNode,
-  prepare: (id: string) => unknown = (id) => one.sessions.hold(id, 'c', true),
+  prepare: (id: string) => unknown = (id) => stepsOf(one.sessions).hold(id, 'c', true),
 ): Promise<Seen> {
   const seen = await openReady(one.sessions)
   await prepare(seen.id)
@@ -91,9 +91,9 @@ test('[RES1] [RING1] it is there, too, where nobody heard that it was given away
   const { started, client } = await start(3)
   const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
   const called = await openReady(one.sessions)
-  await one.sessions.hold(called.id, 'c', true)
+  await stepsOf(one.sessions).hold(called.id, 'c', true)
   const rung = await openReady(one.sessions)
-  await one.sessions.ring(rung.id, 'd')
+  await stepsOf(one.sessions).ring(rung.id, 'd')
   for (const { id, socket, identity } of [called, rung]) {
     await one.sessions.detach(id, socket, false, 0)
     await two.sessions.seen(identity.participant)
@@ -118,7 +118,7 @@ test('[RING1] [EXT3] what comes for a session that was given away, and not taken
   for (const from of [one, two, three]) {
     const called = await givenOnly(one, two)
     expect(await from.sessions.append(called.id, pushes.relay('c', 1))).toBe('kept')
-    const rung = await givenOnly(one, two, (id) => one.sessions.ring(id, 'd'))
+    const rung = await givenOnly(one, two, (id) => stepsOf(one.sessions).ring(id, 'd'))
     await from.sessions.appendRung(rung.identity.participant, pushes.stop('d', 2, 2), [])
     for (const seen of [called, rung]) {
       const back = await comeBack(three.sessions, seen, 0)
@@ -179,7 +179,7 @@ test('[RES1] a session that was given away is not taken back where Redis has for
   await one.settled()
   const before = await client.hgetall(rowKey(seen.id))
   const there = await comeBack(two.sessions, seen, 0)
-  await two.sessions.hold(seen.id, 'c', true)
+  await stepsOf(two.sessions).hold(seen.id, 'c', true)
   await relays(two.sessions, seen.id, 'c', [1])
   await two.settled()
   // A replica that was behind.
@@ -195,7 +195,7 @@ test('[WS4] [RES2] a session that nobody can resume is given away whatever its l
   const [one, two] = started as [SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
   Object.assign(seen.socket, { isBusy: true, retire: () => new Promise(() => {}) })
-  await one.sessions.ring(seen.id, 'c')
+  await stepsOf(one.sessions).ring(seen.id, 'c')
   await one.sessions.detach(seen.id, seen.socket, true, 0)
   await one.settled()
   const other = await openReady(two.sessions, {
@@ -237,7 +237,7 @@ test('[RES1] what comes to a session of a node that stops goes along with it', a
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   await relays(one.sessions, seen.id, 'c', upTo(512))
   await one.sessions.detach(seen.id, seen.socket, false, 0)
   await one.settled()
@@ -282,7 +282,7 @@ test('[EXT3] a session is given away with all that came meanwhile, whoever waits
   })
   const identity = identityOf()
   const id = identity.sessionId
-  table.openDetached(identity, 0)
+  stepsOf(table).openDetached(identity, 0)
   let isGiven = false
   const given = saves.give(table.get(id) as Session, 'two').then(() => {
     isGiven = true

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { openReady, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { numbersOf, pushes, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createRedisSessions, type RedisSessions } from '../support/redis-sessions.ts'
@@ -35,20 +35,20 @@ const relayFor = (n: number) => ({ ...pushes.relay('c', n), forPlace: true })
 
 test('[PLACE2] what is held back at both goes on behind one gate, that of before in front', async () => {
   const { sessions, before, after } = await twoOfOne()
-  for (const { id } of [before, after]) await sessions.hold(id, 'c', true, true)
+  for (const { id } of [before, after]) await stepsOf(sessions).hold(id, 'c', true, true)
   expect(await sessions.append(before.id, relayFor(1))).toBe('kept')
   expect(await sessions.append(after.id, relayFor(2))).toBe('kept')
   expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
-  await sessions.openGate(after.id, 'c', [])
+  await stepsOf(sessions).openGate(after.id, 'c', [])
   await node.settled()
   expect(numbersOf(after.socket)).toEqual([1, 2])
 })
 
 test('[PLACE2] what is held back goes on to where the gate was opened already', async () => {
   const { sessions, before, after } = await twoOfOne()
-  for (const { id } of [before, after]) await sessions.hold(id, 'c', true, true)
+  for (const { id } of [before, after]) await stepsOf(sessions).hold(id, 'c', true, true)
   expect(await sessions.append(before.id, relayFor(1))).toBe('kept')
-  await sessions.openGate(after.id, 'c', [])
+  await stepsOf(sessions).openGate(after.id, 'c', [])
   expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
   expect(await sessions.append(after.id, relayFor(2))).toBe('sent')
   await node.settled()
@@ -57,11 +57,11 @@ test('[PLACE2] what is held back goes on to where the gate was opened already', 
 
 test('[REL2] what both keep until the accept is kept on', async () => {
   const { sessions, before, after } = await twoOfOne()
-  await sessions.hold(before.id, 'c', true)
+  await stepsOf(sessions).hold(before.id, 'c', true)
   expect(await sessions.keep(before.id, pushes.relay('c', 1))).toBe('kept')
   expect(await sessions.keep(after.id, pushes.relay('c', 2))).toBe('kept')
   expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
-  const kept = (await sessions.answer(after.id, 'c', true)) || []
+  const kept = (await stepsOf(sessions).answer(after.id, 'c', true)) || []
   expect(kept.map(({ text }) => JSON.parse(text).data.n)).toEqual([1, 2])
 })
 
@@ -81,16 +81,16 @@ for (const hasSocket of [false, true]) {
     const kept = [{ ...pushes.relay('c', 1), source: { sessionId: 'of-the-caller', n: 1 } }]
     const leave = () => sessions.detach(before.id, before.socket, false, 0)
     if (!hasSocket) await leave()
-    await sessions.hold(before.id, 'c', true, true, 2)
-    await sessions.openGate(before.id, 'c', kept)
+    await stepsOf(sessions).hold(before.id, 'c', true, true, 2)
+    await stepsOf(sessions).openGate(before.id, 'c', kept)
     expect(await sessions.move('c', before.id, after.id, true, 4)).toBe(true)
     if (hasSocket) await leave()
     // Another node tells of the answer, and of the place, as it was and as it is.
-    if (!(await sessions.hold(before.id, 'c', true, true, 2))) {
-      await sessions.openDetached(before.identity, 0)
-      expect(await sessions.hold(before.id, 'c', true, true, 2)).toBe(true)
+    if (!(await stepsOf(sessions).hold(before.id, 'c', true, true, 2))) {
+      await stepsOf(sessions).openDetached(before.identity, 0)
+      expect(await stepsOf(sessions).hold(before.id, 'c', true, true, 2)).toBe(true)
     }
-    await sessions.openGate(before.id, 'c', kept)
+    await stepsOf(sessions).openGate(before.id, 'c', kept)
     expect(await sessions.move('c', before.id, after.id, true, 4)).toBe(true)
     await node.settled()
     expect(numbersOf(after.socket)).toEqual([1])
@@ -101,18 +101,18 @@ const requestOf = (n: number) => ({ ...relayFor(n), source: { sessionId: 'of-the
 
 test('[EXT4] [ORD2] a request is taken once, and none that was refused after later ones, also by who takes the place', async () => {
   const { sessions, before, after } = await twoOfOne()
-  await sessions.hold(before.id, 'c', true, true, 2)
+  await stepsOf(sessions).hold(before.id, 'c', true, true, 2)
   const results: string[] = []
   const send = async (to: string, ...ns: number[]) => {
     for (const n of ns) results.push(await sessions.append(to, requestOf(n)))
   }
   await send(before.id, 9)
-  await sessions.openGate(before.id, 'c', [requestOf(2), requestOf(4)])
+  await stepsOf(sessions).openGate(before.id, 'c', [requestOf(2), requestOf(4)])
   await send(before.id, 7, 8, 7, 4, 2, 9)
   expect(results.splice(0)).toEqual(['kept', 'late', 'late', 'late', 'kept', 'kept', 'kept'])
   await sessions.prove(before.id, 3)
   // Somebody who knew sooner has sent to the next one.
-  await sessions.hold(after.id, 'c', true, false, 3)
+  await stepsOf(sessions).hold(after.id, 'c', true, false, 3)
   await send(after.id, 12, 11)
   expect(await sessions.move('c', before.id, after.id, true, 3)).toBe(true)
   await send(after.id, 10, 12, 11, 9, 8, 4, 2, 3, 13, 13)

@@ -33,9 +33,9 @@ beforeEach(async () => {
     isAway: () => isAway,
     sessions: () => ({
       ...sessions,
-      openGate(id, call, first) {
-        onHandOver()
-        return sessions.openGate(id, call, first)
+      apply(id, step) {
+        if (step.early !== undefined) onHandOver()
+        return sessions.apply(id, step)
       },
     }),
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { createSocket, identityOf, openReady, somebody } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, identityOf, openReady, somebody, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
@@ -72,7 +72,7 @@ test('[WS4] an end that a dead base socket asked for goes to its device at anoth
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]
   const dead = await openReady(one.sessions, { extended: false })
-  await one.sessions.hold(dead.id, 'c', true, false, 1)
+  await stepsOf(one.sessions).hold(dead.id, 'c', true, false, 1)
   await one.settled()
   // What it asked for before it died is not over, and is what tells of the end.
   const asked = Promise.withResolvers<void>()
@@ -167,23 +167,29 @@ test('[ORD3] a deliverer takes over no session that this node is just giving awa
   client.disconnect()
 })
 
-for (const how of ['append', 'appendRung'] as const) {
+for (const how of ['append', 'appendRung', 'apply', 'apply anew'] as const) {
   for (const teller of [0, 1]) {
     test(`[WS4] an end (${how}, told by node ${teller}) is heard on another node by who came back and has looked, once`, async () => {
       const { started, client } = await start(2)
       const [one, two] = started as [SessionNode, SessionNode]
-      const dead = await openReady(one.sessions, { extended: false })
-      const { participant, deviceId } = dead.identity
-      await one.sessions.append(dead.id, pushes.ringing('c', 1, 1))
-      await one.sessions.detach(dead.id, dead.socket, false, 0)
+      const identity = identityOf({ extended: false })
+      const { sessionId, participant, deviceId } = identity
+      if (how !== 'apply anew') {
+        const socket = createSocket()
+        await one.sessions.open(identity, socket, 0)
+        await one.sessions.append(sessionId, pushes.ringing('c', 1, 1))
+        await one.sessions.detach(sessionId, socket, false, 0)
+      }
       const open = (device: typeof deviceId) =>
         openReady(two.sessions, { participant, extended: false, deviceId: device }, 1)
       const [other, back, next] = [await open('another'), await open(deviceId), await open(deviceId)]
       for (const { identity } of [other, back, next]) await two.sessions.collectFinals(identity)
       const end = pushes.final('c', 2, 2)
+      const anew = how === 'apply anew' && { orOpen: { identity, at: 0 } }
       const { sessions } = started[teller]!
-      if (how === 'append') await sessions.append(dead.id, end)
-      else await sessions.appendRung(participant, end, [])
+      if (how === 'append') await sessions.append(sessionId, end)
+      else if (how === 'appendRung') await sessions.appendRung(participant, end, [])
+      else await sessions.apply(sessionId, { call: 'c', pushes: [end], isOver: true, ...anew })
       await Promise.all([one.settled(), two.settled()])
       const heard = [other, back, next].map(({ socket }) => numbersOf(socket).length)
       expect([heard[0], heard[1]! + heard[2]!]).toEqual([0, 1])

@@ -5,7 +5,7 @@ import { answeredCall } from '../../src/call/call.fixture.ts'
 import { callKey } from '../../src/call/call.ts'
 import { readBatch } from '../../src/cluster/batch.ts'
 import type { Frame } from '../../src/cluster/frames.ts'
-import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { numbersOf, pushes, relays } from '../contracts/session-parts.ts'
 import { outcomeOf, type SessionNode, useSessionNodes } from './session-nodes.ts'
@@ -42,7 +42,7 @@ async function silentOwner() {
   const kept = await openReady(one.sessions)
   const open = async () => {
     const seen = await openReady(one.sessions, { deviceId: 'phone' })
-    await one.sessions.hold(seen.id, key, true)
+    await stepsOf(one.sessions).hold(seen.id, key, true)
     await relays(one.sessions, seen.id, key, [1, 2])
     const back = await openReady(two.sessions, { participant: seen.identity.participant, deviceId: 'phone' })
     return { seen, back }
@@ -73,7 +73,7 @@ test('[PLACE2] [PLACE4] a silent node is asked for nothing about a place that wa
     const [told, moved] = [lost[2 * i]!, lost[2 * i + 1]!]
     frames.length = 0
     expect(await two.sessions.wasClosed(told.seen.id, node)).toBe(false)
-    expect(await two.sessions.hold(told.seen.id, key, true, false, 5, true)).toBe(true)
+    expect(await stepsOf(two.sessions).hold(told.seen.id, key, true, false, 5, true)).toBe(true)
     for (const { seen, back } of [told, moved]) {
       expect(await two.sessions.move(key, seen.id, back.id, false, 6, false, true)).toBe(true)
       expect(numbersOf(back.socket)).toEqual([1, 2])
@@ -98,9 +98,9 @@ test('[PLACE2] what waits for a silent node looks for another owner when there i
     const asks = [
       outcomeOf(() => two.sessions.holdsAny(kept.id)).then(() => order.push('question')),
       outcomeOf(() => two.sessions.append(seen.id, relay)).then((result) => order.push(`relay: ${result}`)),
-      outcomeOf(() => two.sessions.hold(kept.id, key, true)).then((result) => order.push(`hold: ${result}`)),
+      outcomeOf(() => stepsOf(two.sessions).hold(kept.id, key, true)).then((result) => order.push(`hold: ${result}`)),
     ]
-    await until('it is asked', () => isAsked('holdsAny') && isAsked(seen.id) && isAsked('"hold"'))
+    await until('it is asked', () => isAsked('holdsAny') && isAsked(seen.id) && isAsked('"apply"'))
     two.tell(call)
     expect(await two.sessions.move(key, seen.id, back.id, false, 6, false, true)).toBe(true)
     two.told(call)
@@ -114,7 +114,7 @@ test('[PLACE2] what waits for a silent node looks for another owner when there i
 /** A phone in a call lost its socket. */
 async function lostPhone({ sessions }: SessionNode) {
   const seen = await openReady(sessions, { deviceId: 'phone', extended: false })
-  await sessions.hold(seen.id, key, true)
+  await stepsOf(sessions).hold(seen.id, key, true)
   await sessions.detach(seen.id, seen.socket, false, 0)
   const again = { participant: seen.identity.participant, deviceId: 'phone', extended: false }
   return { seen, again }

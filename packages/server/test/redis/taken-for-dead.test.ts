@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { tagOfSessionId } from '../../src/ports/session-id.ts'
-import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, pushes } from '../contracts/session-parts.ts'
@@ -77,7 +77,7 @@ test('[EXT3] [RES2] who was taken for dead does not write a session over what wa
   await redis.flushall()
   const told = pushes.final('a-call', 3, 1)
   const tell = async () => {
-    await other.sessions.openDetached(seen.identity, Date.now())
+    await stepsOf(other.sessions).openDetached(seen.identity, Date.now())
     return other.sessions.append(seen.id, told)
   }
   expect(['unavailable', 'unknown']).toContain(await outcomeOf(tell))

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { createSocket, identityOf, openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
+import { createSocket, identityOf, openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { logKey, rowKey } from '../../src/stores/redis/keys.ts'
@@ -15,7 +15,7 @@ async function taken() {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   await one.settled()
   await writeRow(client, seen.id, { o: '' })
   expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('kept')
@@ -51,7 +51,7 @@ test('[RES1] several nodes that take over a session at once: one gets it, and wh
   const [one, ...others] = started as [SessionNode, ...SessionNode[]]
   for (let round = 0; round < 20; round++) {
     const seen = await openReady(one.sessions)
-    await one.sessions.hold(seen.id, 'c', true)
+    await stepsOf(one.sessions).hold(seen.id, 'c', true)
     await one.sessions.detach(seen.id, seen.socket, false, 0)
     await one.settled()
     // As a node that stops leaves it.
@@ -173,7 +173,7 @@ test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its success
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   await relays(one.sessions, seen.id, 'c', [1])
   await one.settled()
   // Its row names nobody, as if it had died; it does not know.
@@ -205,7 +205,7 @@ test('[INV4] [RES1] a node that stood still, and goes on, owns at once what come
   isOld = true
   await two.look()
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   await one.settled()
   isOld = false
   expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('sent')
@@ -242,7 +242,7 @@ test('[EXT3] [ORD3] what was told to a session that another node has by now was 
   const { started, client } = await start(3)
   const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   // It remembers where the session is.
   await three.sessions.append(seen.id, pushes.relay('c', 1))
   await writeRow(client, seen.id, { o: '' })
@@ -262,7 +262,7 @@ test('[WS4] an end for a session without a socket, told at a node that lost it, 
   const { started, client } = await start(3)
   const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
   const dead = await openReady(one.sessions, { extended: false })
-  await one.sessions.hold(dead.id, 'c', true)
+  await stepsOf(one.sessions).hold(dead.id, 'c', true)
   // It remembers where the session is.
   await three.sessions.append(dead.id, pushes.relay('c', 1))
   await one.sessions.detach(dead.id, dead.socket, false, 0)
@@ -381,7 +381,7 @@ test('[ORD3] an end that was told to a session of before is told before its plac
   const tell = async () => {
     await one.sessions.append(seen.id, pushes.final('c', 2, 2))
     await one.sessions.confirm('c')
-    await one.sessions.release(seen.id, 'c')
+    await stepsOf(one.sessions).release(seen.id, 'c')
   }
   expect(await outcomeOf(tell)).toBe('unknown')
   expect(await outcomeOf(tell)).toBeUndefined()
@@ -464,7 +464,7 @@ test('[RES1] a client of a node that was cut off has seen more than was saved: i
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]
   const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
+  await stepsOf(one.sessions).hold(seen.id, 'c', true)
   await relays(one.sessions, seen.id, 'c', [1, 2])
   await one.settled()
   one.onScript = () => Promise.reject(new StoreError('unavailable', 'cut off'))
@@ -508,7 +508,7 @@ test('[PLACE2] a silent node keeps nobody waiting for a place that was lost, and
   const two = await nodes.start(url, () => false)
   const [lost, kept] = [await openReady(one.sessions, { deviceId: 'phone' }), await openReady(one.sessions)]
   for (const { id } of [lost, kept]) {
-    await one.sessions.hold(id, 'c', true)
+    await stepsOf(one.sessions).hold(id, 'c', true)
     await relays(one.sessions, id, 'c', [1, 2])
   }
   await one.settled()

@@ -58,15 +58,15 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the gate of an answer stays closed',
-    file: deliveredPlaces,
-    find: 'sessions.openGate(caller.sessionId, key, kept.callee),',
-    put: '',
+    file: handingOn,
+    find: '...(isKnown && { early: ofCallee }) })',
+    put: '})',
   },
   {
     name: 'what was kept before the accept is thrown away',
-    file: deliveredPlaces,
-    find: 'sessions.openGate(callee.sessionId, key, kept.caller),',
-    put: 'sessions.openGate(callee.sessionId, key, kept.caller.slice(1)),',
+    file: handingOn,
+    find: "apply('callee', { early: caller })",
+    put: "apply('callee', { early: caller.slice(1) })",
   },
   {
     name: 'the outbox forgets a step that could not be told',

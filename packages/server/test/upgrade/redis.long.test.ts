@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { newSessionId } from '../../src/ports/session-id.ts'
+import { stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { pushes } from '../contracts/session-parts.ts'
 import { dumpRedis } from '../fixtures/dump.ts'
 import { loadRedis, readFixture, recordings } from '../fixtures/load.ts'
@@ -71,8 +72,8 @@ for (const version of recordings.redis) {
       await loadRedis(client, recorded.keys)
       const { sessionId } = base.identity
       expect(await redis.sessions.append(sessionId, pushes.final(calls.over, 3, 3))).toBe('gone')
-      await redis.sessions.openDetached(callee.identity, at)
-      expect(await redis.sessions.hold(callee.identity.sessionId, calls.talking, true)).toBe(true)
+      await stepsOf(redis.sessions).openDetached(callee.identity, at)
+      expect(await stepsOf(redis.sessions).hold(callee.identity.sessionId, calls.talking, true)).toBe(true)
     })
   })
 }

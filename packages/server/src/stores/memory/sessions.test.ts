@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import type { Push } from '../../ports/push.ts'
+import { stepsOf } from '../../ports/sessions.fixture.ts'
 import type { Sink } from '../../ports/sessions.ts'
 import { createMemorySessions, type MemorySessions } from './sessions.ts'
 
@@ -129,21 +130,21 @@ test('[PLACE1] finals of a call that rang go to every session where it rang, but
 
 test('[PLACE5] what is proven does not move to the successor, what is not does, in order', () => {
   connect('a')
-  sessions.hold('a', 'call', true)
+  stepsOf(sessions).hold('a', 'call', true)
   for (let n = 1; n <= 10; n++) sessions.append('a', relay(String(n)))
   sessions.prove('a', 6)
   disconnect('a', false, 0)
   expect(sessions.append('a', relay('11'))).toBe('kept')
   connect('b')
-  sessions.hold('b', 'call', false)
+  stepsOf(sessions).hold('b', 'call', false)
   sessions.move('call', 'a', 'b', true)
-  sessions.release('a', 'call')
+  stepsOf(sessions).release('a', 'call')
   expect(heard('b')).toEqual(['7', '8', '9', '10', '11'])
 })
 
 test('[PLACE2] only what belongs to the call moves', () => {
   connect('a')
-  for (const call of ['one', 'two']) sessions.hold('a', call, true)
+  for (const call of ['one', 'two']) stepsOf(sessions).hold('a', call, true)
   sessions.append('a', relay('1', 'one'))
   sessions.append('a', relay('2', 'two'))
   sessions.append('a', relay('3', 'one'))
@@ -161,11 +162,11 @@ test('[PLACE2] only what belongs to the call moves', () => {
 
 test('[PLACE2] a provisional holder keeps what it has proven, for whoever names the call', () => {
   connect('a')
-  sessions.hold('a', 'call', false)
+  stepsOf(sessions).hold('a', 'call', false)
   for (let n = 1; n <= 4; n++) sessions.append('a', relay(String(n)))
   sessions.prove('a', 4)
   connect('b')
-  sessions.hold('b', 'call', true)
+  stepsOf(sessions).hold('b', 'call', true)
   sessions.move('call', 'a', 'b', true)
   expect(heard('b')).toEqual(['1', '2', '3', '4'])
 })
@@ -174,12 +175,12 @@ test('[PLACE5] a place that is settled, or given up, forgets what was proven', (
   for (const end of ['settle', 'release'] as const) {
     const [holder, heir] = [`a-${end}`, `b-${end}`]
     connect(holder)
-    sessions.hold(holder, end, false)
+    stepsOf(sessions).hold(holder, end, false)
     sessions.append(holder, relay('1', end))
     sessions.append(holder, relay('2', end))
     sessions.prove(holder, 1)
-    if (end === 'settle') sessions.hold(holder, end, true)
-    else sessions.release(holder, end)
+    if (end === 'settle') stepsOf(sessions).hold(holder, end, true)
+    else stepsOf(sessions).release(holder, end)
     connect(heir)
     sessions.move(end, holder, heir, true)
     expect(heard(heir)).toEqual(['2'])
@@ -188,7 +189,7 @@ test('[PLACE5] a place that is settled, or given up, forgets what was proven', (
 
 test('[PLACE5] after a clean close what was sent is not told again; what comes then is', () => {
   connect('a')
-  sessions.hold('a', 'call', true)
+  stepsOf(sessions).hold('a', 'call', true)
   sessions.append('a', event('ringing', 1, 'ringing', 'other'))
   sessions.append('a', relay('1'))
   sessions.append('a', event('state', 2))
@@ -205,7 +206,7 @@ test('[PLACE5] after a clean close what was sent is not told again; what comes t
 
 test('[REL2] a dead session holds 256 relays: then full, and a call event still fits', () => {
   connect('a')
-  sessions.hold('a', 'call', true)
+  stepsOf(sessions).hold('a', 'call', true)
   disconnect('a', false, 0)
   for (let n = 0; n < 256; n++) expect(sessions.append('a', relay(String(n)))).toBe('kept')
   expect(sessions.append('a', relay('256'))).toBe('full')
@@ -221,7 +222,7 @@ test('[WS4] finals are collected by the same device alone, once, and never for a
   sessions.appendRung(participant, event('final', 2), [])
   const meet = (sessionId: string, device: string | null, place?: string) => {
     connect(sessionId, device)
-    if (place !== undefined) sessions.hold(sessionId, place, true)
+    if (place !== undefined) stepsOf(sessions).hold(sessionId, place, true)
     sessions.collectFinals(identity(sessionId, device))
     return heard(sessionId)
   }
@@ -233,8 +234,8 @@ test('[WS4] finals are collected by the same device alone, once, and never for a
 })
 
 test('[WS4] a session from before a restart stands for any number of sockets: everybody hears its finals', () => {
-  sessions.openDetached({ ...identity('before'), deviceId: undefined }, 0)
-  sessions.ring('before', 'call')
+  stepsOf(sessions).openDetached({ ...identity('before'), deviceId: undefined }, 0)
+  stepsOf(sessions).ring('before', 'call')
   sessions.appendRung(participant, event('final', 2), [])
   for (const device of ['phone', 'laptop', null]) {
     const it = connect(`back-${device}`, device)
@@ -298,12 +299,12 @@ test('[WS4] finals are told for the window and not longer, also where they passe
 
 test('[WS4] the window counts from the end of the call: a place is kept however long it waits', () => {
   connect('a')
-  sessions.hold('a', 'call', true)
+  stepsOf(sessions).hold('a', 'call', true)
   sessions.append('a', relay('1'))
   disconnect('a', false, 0)
   sessions.sweep(100 * windowMs)
   expect(sessions.append('a', event('final', 2))).toBe('kept')
-  sessions.release('a', 'call')
+  stepsOf(sessions).release('a', 'call')
   sessions.sweep(100 * windowMs + windowMs - 1)
   connect('b')
   sessions.collectFinals(identity('b'))
@@ -320,17 +321,17 @@ test('what nothing waits in is forgotten at once, and what nothing can come to a
   expect(sessions.append('idle', relay('1'))).toBe('gone')
 
   connect('holder')
-  sessions.hold('holder', 'call', true)
+  stepsOf(sessions).hold('holder', 'call', true)
   sessions.append('holder', relay('1'))
   disconnect('holder', false, 0)
   expect(sessions.append('holder', relay('2'))).toBe('kept')
-  sessions.release('holder', 'call')
+  stepsOf(sessions).release('holder', 'call')
   expect(sessions.append('holder', relay('3'))).toBe('gone')
 })
 
 test('at most twenty dead sessions without a place are remembered for a participant', () => {
   connect('holder')
-  sessions.hold('holder', 'place', true)
+  stepsOf(sessions).hold('holder', 'place', true)
   disconnect('holder', false, 0)
   for (let n = 0; n < 50; n++) {
     connect(`s${n}`)
@@ -365,9 +366,9 @@ test('[WS5] [WS7] in a call: with a place, or ringing; only a place counts as he
   expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([true, false])
   sessions.appendRung(participant, event('final', 2), ['a'])
   expect(sessions.inCall('a')).toBe(false)
-  sessions.hold('a', 'next', true)
+  stepsOf(sessions).hold('a', 'next', true)
   expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([true, true])
-  sessions.release('a', 'next')
+  stepsOf(sessions).release('a', 'next')
   expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([false, false])
 })
 
@@ -384,8 +385,8 @@ test('[ID1] participants are told apart by product, role and user_id', () => {
 })
 
 test('[WS4] what stands for those that rang before a restart is for every device but the one that answered', () => {
-  sessions.openDetached({ ...identity('rung'), deviceId: undefined, isNotOf: 'phone' }, 0)
-  sessions.ring('rung', 'call')
+  stepsOf(sessions).openDetached({ ...identity('rung'), deviceId: undefined, isNotOf: 'phone' }, 0)
+  stepsOf(sessions).ring('rung', 'call')
   sessions.appendRung(participant, event('stop', 2), [])
   for (const device of ['phone', 'desk', null]) {
     const id = connect(`on ${device}`, device)
@@ -396,8 +397,8 @@ test('[WS4] what stands for those that rang before a restart is for every device
 
 test('[WS4] who came back after a restart before the end was told hears it: each of them once', () => {
   const before = { sessionId: 'before', participant, deviceId: undefined, isNotOf: 'phone', extended: false }
-  sessions.openDetached(before, 0)
-  sessions.ring('before', 'call')
+  stepsOf(sessions).openDetached(before, 0)
+  stepsOf(sessions).ring('before', 'call')
   for (const [it, device] of [
     ['tab', null],
     ['desk', 'desk'],
