@@ -214,7 +214,7 @@ function createNews(
     },
     told(call) {
       delivered.release(callKey(call))
-      for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
+      for (const other of othersOf(call)) inbox.tellLater(other, ['told', callKey(call), call.version])
     },
   }
 }

@@ -33,6 +33,8 @@ export interface Inbox {
   giveUp(node: string): void
   /** Lets a node know; it may be lost. */
   tell(node: string, frame: Frame): void
+  /** The same for news that can wait for the next message to that node, or 100 ms. */
+  tellLater(node: string, frame: Frame): void
   /** Resolves when everything that was sent to this node before is read and done; false if that takes longer than 3 s. */
   heard(): Promise<boolean>
   stop(): void
@@ -86,6 +88,7 @@ export function createInbox(options: InboxOptions): Inbox {
     ask,
     giveUp: (to) => questions.failAll(new StoreError('unknown', 'the node of the session is silent'), to),
     tell: (to, frame) => void outgoing.to(to).push([0, frame]),
+    tellLater: (to, frame) => void outgoing.toLater(to).push([0, frame]),
     heard: () =>
       ask(node, ['heard'], heardMs).then(
         () => true,

@@ -15,6 +15,8 @@ export interface OutgoingOptions {
 }
 
 const againMs = 100
+/** News that waits for a message to its node is sent without one after this time. In ms. */
+const laterMs = 100
 
 export type Outgoing = ReturnType<typeof createOutgoing>
 
@@ -22,6 +24,8 @@ export type Outgoing = ReturnType<typeof createOutgoing>
 export function createOutgoing(options: OutgoingOptions) {
   const { post, node, questions, answerMs, onError, timers } = options
   const outgoing = new Map<string, Message[]>()
+  /** What goes along with the next message to a node. */
+  const later = new Map<string, Message[]>()
   /** Until when answers that could not be posted are tried again. */
   const answersUntil = new WeakMap<Message, number>()
   let lastN = 0
@@ -31,9 +35,22 @@ export function createOutgoing(options: OutgoingOptions) {
   function to(other: string): Message[] {
     const known = outgoing.get(other)
     if (known !== undefined) return known
-    const messages: Message[] = []
+    const messages = later.get(other) ?? []
+    later.delete(other)
     outgoing.set(other, messages)
     if (outgoing.size === 1) timers.turn(postAll)
+    return messages
+  }
+
+  /** The same for what may wait until there is another message to that node. */
+  function toLater(other: string): Message[] {
+    const known = outgoing.get(other) ?? later.get(other)
+    if (known !== undefined) return known
+    const messages: Message[] = []
+    later.set(other, messages)
+    timers.after(laterMs, () => {
+      if (later.get(other) === messages && !isStopped) to(other)
+    })
     return messages
   }
 
@@ -64,6 +81,7 @@ export function createOutgoing(options: OutgoingOptions) {
 
   return {
     to,
+    toLater,
     stop(): void {
       isStopped = true
     },

@@ -1,8 +1,10 @@
 import { afterEach, expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
+import type { Place } from '../../src/call/call.ts'
 import { connectPeer, done, eventsOf, invited, openDomains } from '../../src/calls/domain.fixture.ts'
 import { readBatch } from '../../src/cluster/batch.ts'
 import type { Frame } from '../../src/cluster/frames.ts'
+import { accepted, ringing } from '../../src/ports/call-store.fixture.ts'
 import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { comeBack } from '../contracts/session-parts.ts'
 import { type SessionNode, sendAll, useSessionNodes } from './session-nodes.ts'
@@ -58,4 +60,24 @@ test('[ORD3] [REL2] an answer is told at the other side’s node with one messag
   expect(messages).toEqual([['apply']])
   expect(eventsOf(caller)).toEqual(['call.accepted', 'call.ended'])
   expect(await near.sessions.holdsAny(caller.id)).toBe(false)
+}, 60_000)
+
+test('[ORD3] that everybody was told of a step goes along with the next message to the other node, or alone a moment later', async () => {
+  const { started, client } = await start(1)
+  client.disconnect()
+  const [near] = started as [SessionNode]
+  const { call } = accepted(ringing())
+  if (call.status !== 'accepted') throw new Error('unreachable')
+  const far = (place: Place) => ({ ...place, node: 'far' })
+  const across = { ...call, callerPlace: far(call.callerPlace), calleePlace: far(call.calleePlace) }
+  const messages = recordMessages(near)
+  near.told(across)
+  // It does not go at the end of this turn.
+  await new Promise((resolve) => setImmediate(resolve))
+  near.tell(across)
+  await until('both are sent', () => messages.length > 0)
+  expect(messages).toEqual([['told', 'call']])
+  near.told(across)
+  await until('it is sent', () => messages.length > 1)
+  expect(messages.at(-1)).toEqual(['told'])
 }, 60_000)
