@@ -87,6 +87,12 @@ function situations(): InviteRow[] {
     run("the call_uuid names strangers' call", [], {}, strangers),
     run('over the invite limits', [], { rate: { ok: false, limit: 'invites', retryAfterMs: 1200 } }),
     run('five calls of the caller ring', five),
+    run('the backend refuses it', [], { verdict: { is: 'refused', reason: 'refused' } }),
+    run('the backend gives no valid answer in time', [], { verdict: { is: 'refused', reason: 'unavailable' } }),
+    run('its caller hangs up before the backend has decided', [], { verdict: { is: 'withdrawn' } }),
+    run('the backend refuses it, and the callee is calling the caller', [crossing], {
+      verdict: { is: 'refused', reason: 'refused' },
+    }),
     run('a call to the same callee rings, by the same session', [own]),
     run('a call to the same callee rings, the inviting place being vacant', [vacated(own, ann)], { actor: annAgain }),
     run('a call to the same callee rings, by another session', [own], { actor: annAgain }),

@@ -27,7 +27,7 @@ export function endReasonsPage(): string {
     code(reason),
     ends.map(code).join(', '),
     meaning,
-    noticesOf(reason).join('; '),
+    noticesOf(reason).join('; ') || `${code('call.error')} to the caller`,
   ])
   return page(
     'End reasons',

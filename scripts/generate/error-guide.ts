@@ -56,6 +56,8 @@ const remedies: Record<ErrorCode, string> = {
     'It is for the other side, or another session holds the place. With `retry_after_ms`: ask again then.',
   CALL_INVALID_STATE: 'Show the call as its `status` says.',
   CALL_ALREADY_ANSWERED: 'Stop ringing: another session of the user has the call.',
+  CALL_REFUSED:
+    'Say why, by `reason`: it is a word that your backend chose, or `unavailable` where it gave no valid answer.',
   CALLEE_BUSY: 'Say that the line is busy, and call later.',
   CALL_GLARE: 'Accept the call that `call_uuid` names: both wanted the same.',
   CALL_ID_CONFLICT: 'Choose another `call_uuid` for each call, or none.',

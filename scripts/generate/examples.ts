@@ -6,6 +6,9 @@ import type {
   ParticipantErased,
   ParticipantExport,
   ParticipantView,
+  ProductChange,
+  ProductChanged,
+  ProductShown,
   TimelineShown,
   Webhook,
   WebhookPage,
@@ -265,6 +268,19 @@ export const webhookMade: WebhookWithSecret = { ...webhook, secret }
 export const webhookRotated: WebhookRotated = { ...webhookMade, old_secret_valid_until: '2026-03-03T09:05:00.000Z' }
 export const webhookPage: WebhookPage = { success: true, data: [webhook], next_cursor: null }
 export const webhookQueued: WebhookQueued = { delivery_id: 'msg_0195f3a07e4c7c3a9d2b5e8f1a6c4b7d' }
+
+export const productShown: ProductShown = {
+  product: 'shop',
+  busy: 'reject',
+  reveal_busy: false,
+  ring_timeout_ms: null,
+  media: 'all',
+  presence: 'peers',
+  invite_url: 'https://backend.example.com/invites',
+  invite_failure: 'refuse',
+}
+export const productChange: ProductChange = { invite_url: productShown.invite_url, invite_failure: 'refuse' }
+export const productChanged: ProductChanged = { ...productShown, invite_secret: secret }
 
 export const deliveryPage: DeliveryPage = {
   success: true,

@@ -9,6 +9,9 @@ import {
   ParticipantErased,
   ParticipantExport,
   ParticipantView,
+  ProductChange,
+  ProductChanged,
+  ProductShown,
   TimelineShown,
   Webhook,
   WebhookChange,
@@ -38,6 +41,9 @@ export const serverSchemas = {
   ParticipantExport,
   DisconnectRequest,
   Disconnected,
+  ProductShown,
+  ProductChanged,
+  ProductChange,
   Webhook,
   WebhookWithSecret,
   WebhookRotated,
@@ -171,17 +177,27 @@ export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Sh
       },
       success: { '200': answer('The call, which is over.', 'CallShown', { ended: examples.callEnded }) },
     },
+    serverProduct: {
+      parameters: [product],
+      success: { '200': answer('The settings.', 'ProductShown', { one: examples.productShown }) },
+    },
+    serverProductChange: {
+      parameters: [product],
+      requestBody: body('ProductChange', examples.productChange),
+      success: { '200': answer('The settings as they are now.', 'ProductChanged', { one: examples.productChanged }) },
+    },
     ...webhookShapes(answer),
   }
 }
 
+const body = (schema: string, value: object): JsonObject => ({
+  required: true,
+  content: { 'application/json': { schema: reference(schema), examples: { one: { value: value as Json } } } },
+})
+
 type WebhookEndpoint = Extract<ServerEndpoint, `serverWebhook${string}`>
 
 function webhookShapes(answer: Answer): Readonly<Record<WebhookEndpoint, Shape>> {
-  const body = (schema: string, value: object): JsonObject => ({
-    required: true,
-    content: { 'application/json': { schema: reference(schema), examples: { one: { value: value as Json } } } },
-  })
   const status = query('status', 'Only these.', { type: 'string', enum: ['pending', 'delivered', 'failed'] }, 'failed')
   const queued = { '202': answer('It is sent.', 'WebhookQueued', { queued: examples.webhookQueued }) }
   const shown = { '200': answer('The endpoint.', 'Webhook', { one: examples.webhook }) }

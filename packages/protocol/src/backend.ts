@@ -297,3 +297,46 @@ export const DeliveryPage = Type.Object({
   next_cursor: nullable(Type.String()),
 })
 export type DeliveryPage = Static<typeof DeliveryPage>
+
+const productFields = {
+  busy: Type.Enum(['allow', 'reject'], { description: 'What a callee in another call means for an invite [INV5].' }),
+  reveal_busy: Type.Boolean({ description: 'Whether call.invited says callee_busy [INV2].' }),
+  ring_timeout_ms: nullable(
+    Type.Integer({
+      minimum: 5_000,
+      maximum: 180_000,
+      description: 'The longest time that calls ring; null: that of the service.',
+    }),
+  ),
+  media: Type.Enum(['all', 'relay'], { description: 'relay: media only goes through the TURN server [PRIV1].' }),
+  presence: Type.Enum(['off', 'peers'], {
+    description: 'peers: participants see whether their peers are there [PRES1].',
+  }),
+  invite_url: nullable(
+    Type.String({
+      maxLength: 2048,
+      description: 'Who is asked about each invite before it rings; null: nobody [HOOK5].',
+    }),
+  ),
+  invite_failure: Type.Enum(['allow', 'refuse'], { description: 'What becomes of an invite without a valid answer.' }),
+}
+
+/** The settings of a product: GET /v1/server/product. */
+export const ProductShown = Type.Object({ product: Type.String(), ...productFields })
+export type ProductShown = Static<typeof ProductShown>
+
+/** The answer to PATCH /v1/server/product. */
+export const ProductChanged = Type.Object({
+  product: Type.String(),
+  ...productFields,
+  invite_secret: Type.Optional(
+    Type.String({
+      description: 'What questions are signed with: whsec_ and base64. Shown where invite_url was given.',
+    }),
+  ),
+})
+export type ProductChanged = Static<typeof ProductChanged>
+
+/** The body of PATCH /v1/server/product: what is not given stays as it is. */
+export const ProductChange = Type.Partial(Type.Object(productFields))
+export type ProductChange = Static<typeof ProductChange>

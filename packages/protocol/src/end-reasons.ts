@@ -19,6 +19,14 @@ export const endReasons = {
     meaning:
       'Every session of the callee that was rung said that it is busy, or the product refuses invites to a callee in a call [INV5].',
   },
+  refused: {
+    ends: ['rejected'],
+    meaning: 'The backend of the product refused the invite before it rang, and gave no reason [HOOK5].',
+  },
+  unavailable: {
+    ends: ['rejected'],
+    meaning: 'The backend of the product, which decides on its invites, gave no valid answer in time [HOOK5].',
+  },
   no_answer: { ends: ['missed'], meaning: 'Nobody answered before the ring timeout.' },
   caller_cancelled: {
     ends: ['cancelled'],

@@ -347,6 +347,26 @@ export const endpoints = {
     description: byQuery,
     errors: ['INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
   },
+  serverProduct: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/product',
+    operationId: 'showProduct',
+    summary: 'The settings of a product.',
+    description: 'What was never set is as the service has it at first. The secret of the invite hook is not shown.',
+    errors: [...serverErrors],
+  },
+  serverProductChange: {
+    ...forServer,
+    method: 'PATCH',
+    path: '/v1/server/product',
+    operationId: 'changeProduct',
+    summary: 'Change the settings of a product.',
+    description:
+      'What is not given stays as it is. Where invite_url is given, the answer shows invite_secret: the same one until invite_url ' +
+      'was null [HOOK5].',
+    errors: ['INVALID_REQUEST_BODY', ...serverErrors],
+  },
   serverWebhooks: {
     ...forServer,
     method: 'GET',

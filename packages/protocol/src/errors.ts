@@ -71,6 +71,7 @@ export const errors = {
   CALL_NOT_PARTICIPANT: ws('This side or session of the call may not do that.'),
   CALL_INVALID_STATE: ws('The call is not in a state that allows this.'),
   CALL_ALREADY_ANSWERED: ws('The call was already answered.'),
+  CALL_REFUSED: ws('The application refused the call.'),
   CALLEE_BUSY: ws('The callee is in another call.'),
   CALL_GLARE: ws('The callee is calling you: answer the waiting call.'),
   CALL_ID_CONFLICT: ws('This call_uuid belongs to an earlier call of yours. Choose another one.'),
@@ -97,6 +98,8 @@ export interface ErrorBody {
   field?: string
   /** The status of the call that forbids the request. */
   status?: string
+  /** Why the backend refused the call: `[a-z0-9_]{1,64}` [HOOK5]. */
+  reason?: string
   /** The call that waits to be answered [INV6]. */
   call_uuid?: string
   retryable?: boolean

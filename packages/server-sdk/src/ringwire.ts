@@ -21,6 +21,9 @@ import type {
   ParticipantErased,
   ParticipantExport,
   ParticipantState,
+  ProductChange,
+  ProductChanged,
+  ProductSettings,
   SessionToken,
   Timeline,
   TokenRequest,
@@ -31,14 +34,14 @@ import type {
   WebhookRotated,
   WebhookWithSecret,
 } from './types.ts'
-import { verify } from './webhooks.ts'
+import { verify, verifyInvite } from './webhooks.ts'
 
 export { RingwireError } from './error.ts'
 export type { RingwireOptions } from './options.ts'
 export type * from './types.ts'
 export type * from './webhook-events.ts'
 export { type VerifyOptions, WebhookVerificationError } from './webhooks.ts'
-export const webhooks = { verify } as const
+export const webhooks = { verify, verifyInvite } as const
 
 /** Every method rejects with a `RingwireError`. */
 export interface Ringwire {
@@ -70,6 +73,12 @@ export interface Ringwire {
     erase(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantErased>
     /** Everything that is kept of it, in memory; of very much ask the service itself, and read it as it comes. */
     export(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantExport>
+  }
+  /** The settings of the product. */
+  readonly product: {
+    get(): Promise<ProductSettings>
+    /** What is not given stays as it is. What a setting may not be is `INVALID_REQUEST_BODY`, and the message says which one. */
+    change(changes: ProductChange): Promise<ProductChanged>
   }
   /** Where webhooks are sent. Of an endpoint that the product does not have all but `get` reject with `NOT_FOUND`. */
   readonly webhooks: {
@@ -108,6 +117,7 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
       send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
     calls: callsOf(server),
     participants: participantsOf(server),
+    product: { get: () => server('GET', 'product'), change: (changes) => server('PATCH', 'product', {}, changes) },
     webhooks: webhooksOf(server),
   }
 }

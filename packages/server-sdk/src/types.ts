@@ -266,3 +266,55 @@ export interface SessionToken {
   user: { user_id: string; role: string; display_name: string }
   allowed_actions: string[]
 }
+
+/** What a product sets for itself. */
+export interface ProductSettings {
+  product: string
+  /** What a callee in another call means for an invite. */
+  busy: 'allow' | 'reject'
+  /** Whether `call.invited` says `callee_busy`. */
+  reveal_busy: boolean
+  /** The longest time that calls ring, 5,000 to 180,000 ms; null: that of the service. */
+  ring_timeout_ms: number | null
+  /** relay: media only goes through the TURN server. */
+  media: 'all' | 'relay'
+  /** peers: participants see whether their peers are there. */
+  presence: 'off' | 'peers'
+  /** Who is asked about each invite before it rings: https, and a public address; null: nobody. */
+  invite_url: string | null
+  /** What becomes of an invite without a valid answer. */
+  invite_failure: 'allow' | 'refuse'
+}
+
+export type ProductChange = Partial<Omit<ProductSettings, 'product'>>
+
+export interface ProductChanged extends ProductSettings {
+  /** What questions are signed with, where `invite_url` was given. The same one until `invite_url` was null. */
+  invite_secret?: string
+}
+
+/** Whether a call may ring: `webhooks.verifyInvite` gives it, and an `InviteAnswer` is the answer. */
+export interface InviteQuestion {
+  /** The `webhook-id`: the same for the same call. */
+  id: string
+  type: 'call.invite'
+  timestamp: string
+  data: {
+    call_uuid: string
+    caller: Participant & { display_name: string }
+    callee: Participant
+    call_type: string
+    context_type: string
+    context_id: string
+    metadata: Record<string, unknown> | null
+  }
+}
+
+/** What a backend answers to it within 2 s, as JSON with status 200. */
+export type InviteAnswer =
+  /** `metadata` replaces that of the invite; `ring_timeout_ms` only shortens. */
+  | { decision: 'allow'; metadata?: Record<string, unknown>; ring_timeout_ms?: number }
+  /** The caller gets `CALL_REFUSED` with the reason, in the form `[a-z0-9_]{1,64}`. */
+  | { decision: 'refuse'; reason?: string }
+  /** Somebody else is called, whose role the token of the caller has to allow. */
+  | { decision: 'redirect'; callee: Participant }

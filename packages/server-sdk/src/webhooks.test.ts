@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createHmac, randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { UnknownEvent, WebhookEvent } from './webhook-events.ts'
-import { type VerifyOptions, verify, WebhookVerificationError } from './webhooks.ts'
+import { type VerifyOptions, verify, verifyInvite, WebhookVerificationError } from './webhooks.ts'
 
 const secretOf = () => `whsec_${randomBytes(24).toString('base64')}`
 const [secret, other] = [secretOf(), secretOf()]
@@ -45,6 +45,15 @@ test('[HOOK2] a webhook of ours, whatever its headers and body are held in', () 
   expect<object>(
     ask({ headers: Object.fromEntries(Object.entries(right()).map(([k, v]) => [k.toUpperCase(), v])) }),
   ).toEqual(event)
+})
+
+test('[HOOK5] the question about an invite is verified like a webhook, and nothing else is one', () => {
+  const data = { call_uuid: 'one', caller: { user_id: 'ann' } }
+  const question = JSON.stringify({ type: 'call.invite', timestamp: '2026-03-02T09:05:00.000Z', data })
+  const given = { secret, now: at * 1000, headers: right(sign(secret, question)), payload: question }
+  expect<object>(verifyInvite(given)).toEqual({ id: 'msg_1', ...JSON.parse(question) })
+  expect(() => verifyInvite({ ...given, secret: other })).toThrow(WebhookVerificationError)
+  expect(() => verifyInvite({ ...given, payload, headers: right() })).toThrow('the body is call.ended, no question')
 })
 
 /** What a receiver does: each type has its data. */

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { InviteQuestion } from './types.ts'
 import type { WebhookEvent } from './webhook-events.ts'
 
 export interface VerifyOptions {
@@ -52,6 +53,17 @@ export function verify({ payload, headers, secret, now = Date.now() }: VerifyOpt
       'no signature matches: is secret that of this endpoint, and payload the body before anything parsed it?',
     )
   return eventOf(id, body.toString())
+}
+
+/**
+ * The same for the question about an invite: `secret` is the `invite_secret` of the product, and the answer is what to decide on.
+ * A signed event of another kind is refused, too.
+ */
+export function verifyInvite(options: VerifyOptions): InviteQuestion {
+  const event: { readonly type: string } = verify(options)
+  if (event.type !== 'call.invite')
+    throw new WebhookVerificationError(`the body is ${event.type}, no question about an invite`)
+  return event as InviteQuestion
 }
 
 /** No message holds the secret. */

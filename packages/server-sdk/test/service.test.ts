@@ -257,6 +257,19 @@ test('[HOOK1] an endpoint from its making to its end; its secret is in the answe
   expect([await ringwire.webhooks.get(made.id), await ringwire.webhooks.list()]).toEqual([undefined, []])
 })
 
+test('[HOOK5] the settings of the product, and the secret of its invite hook', async () => {
+  const before = await ringwire.product.get()
+  expect(before).toMatchObject({ product: 'shop', busy: 'allow', invite_url: null, invite_failure: 'refuse' })
+  const invite_url = 'https://backend.example.com/invites'
+  const { invite_secret, ...changed } = await ringwire.product.change({ invite_url, busy: 'reject' })
+  expect(invite_secret).toStartWith('whsec_')
+  expect(changed).toEqual({ ...before, invite_url, busy: 'reject' })
+  expect(await ringwire.product.get()).toEqual(changed)
+  const wrong = ringwire.product.change({ ring_timeout_ms: 1 })
+  expect(await failure(wrong)).toMatchObject({ code: 'INVALID_REQUEST_BODY', status: 400 })
+  expect(await ringwire.product.change({ invite_url: null, busy: 'allow' })).toEqual(before)
+})
+
 test('[HOOK1] deliveries: sent, verified, paged, and sent once more under the same id', async () => {
   const { id, secret } = await ringwire.webhooks.create({ url: receiver.url, events: ['call.ended'] })
   receiver.secrets.push(secret)

@@ -4,6 +4,7 @@ import { type Backend, finalsMs } from './backend.ts'
 import { type CallRef, callKey } from './call/call.ts'
 import { createDomain, type Domain } from './calls/domain.ts'
 import type { Config } from './config/config.ts'
+import { createInviteHook } from './invite-hook/invite-hook.ts'
 import { createLimits } from './limits/limits.ts'
 import type { Journal } from './observability/journal.ts'
 import type { Meter } from './observability/metrics.ts'
@@ -31,6 +32,8 @@ export interface CoreDeps {
 export type Core = ReturnType<typeof createCore>
 
 const dayMs = 86_400_000
+/** The longest answer of a backend about an invite, in bytes: its metadata has 1 KiB [HOOK5]. */
+const decisionBytes = 16 * 1024
 
 /** What looks after calls, and tells of them: all that nobody reaches from outside. */
 export function createCore(deps: CoreDeps) {
@@ -47,7 +50,12 @@ export function createCore(deps: CoreDeps) {
     onError: (error) => journal.failed(error, 'timelines could not be written'),
   })
   const known = (ref: CallRef) => domain.delivery.known.get(callKey(ref))
-  const { sender, waking, webhooks, endpoints } = createTellers({ ...deps, ringTickets, recorder, known })
+  const { sender, waking, webhooks, endpoints, inviteHook, guard } = createTellers({
+    ...deps,
+    ringTickets,
+    recorder,
+    known,
+  })
   const policies = createPolicies({
     products: stores.products,
     onDisabled,
@@ -58,6 +66,7 @@ export function createCore(deps: CoreDeps) {
     backend,
     limits,
     isRelayOnly: policies.isRelayOnly,
+    inviteHook,
     finalsMs,
     onCommitted(step) {
       journal.committed(step)
@@ -75,7 +84,7 @@ export function createCore(deps: CoreDeps) {
     timers: createSystemTimers(),
     newUuid: () => crypto.randomUUID(),
   })
-  return { limits, secrets, ringTickets, recorder, sender, waking, webhooks, endpoints, policies, domain }
+  return { limits, secrets, ringTickets, recorder, sender, waking, webhooks, endpoints, guard, policies, domain }
 }
 
 interface TellersDeps extends Omit<CoreDeps, 'onDisabled'> {
@@ -125,11 +134,19 @@ function createTellers({ config, backend, journal, meter, ringTickets, recorder,
     onFailed: journal.webhookFailed,
     onError: (error) => journal.failed(error, 'webhooks could not be looked after'),
   })
+  const inviteHook = createInviteHook({
+    post: createPost({ guard, shownBytes: decisionBytes }),
+    now: clock.now,
+    onAsked(asked) {
+      journal.inviteAsked(asked)
+      observers.inviteAsked(asked)
+    },
+  })
   const endpoints = createWebhookEndpoints({
     store: stores.webhooks,
     guard,
     now: clock.now,
     onChanged: webhooks.changed,
   })
-  return { sender, waking, webhooks, endpoints }
+  return { sender, waking, webhooks, endpoints, inviteHook, guard }
 }

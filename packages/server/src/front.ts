@@ -15,6 +15,7 @@ import type { Descriptors } from './observability/descriptors.ts'
 import { createHealth, type ServiceState } from './observability/health.ts'
 import type { Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
+import type { AddressGuard } from './outgoing/addresses.ts'
 import { createParticipantExport } from './participants/export.ts'
 import { createParticipants } from './participants/participants.ts'
 import { newSessionId } from './ports/session-id.ts'
@@ -42,6 +43,8 @@ export interface FrontDeps {
   readonly ringTickets: RingTickets
   readonly limits: Limits
   readonly webhooks: WebhookEndpoints
+  /** Where webhooks and questions may go [HOOK4]. */
+  readonly guard: AddressGuard
   readonly hooked: () => ReadonlySet<string>
   readonly journal: Journal
   readonly state: () => ServiceState
@@ -180,6 +183,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
   })
   return createRest({
     ...shared,
+    guard: parts.guard,
     secrets,
     products: stores.products,
     ringTickets,

@@ -22,6 +22,7 @@ import { createServerParticipantsEndpoints } from './participants/server-routes.
 import type { Clock } from './ports/clock.ts'
 import type { ProductStore } from './ports/product-store.ts'
 import { createProductAuth } from './products/product-auth.ts'
+import { createServerProductEndpoints, type ServerProductDeps } from './products/server-routes.ts'
 import { createSessionTokenEndpoint } from './products/session-token.ts'
 import { createDeviceEndpoints, type DeviceDeps } from './push/routes.ts'
 import type { Timelines } from './timeline/timelines.ts'
@@ -31,7 +32,8 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
   readonly journal: Pick<Journal, 'failed'>
   readonly clock: Clock
-  readonly products: Pick<ProductStore, 'findKey'>
+  readonly products: Pick<ProductStore, 'findKey' | 'settings' | 'changeSettings'>
+  readonly guard: ServerProductDeps['guard']
   readonly tokens: Tokens
   /** What they are signed with. */
   readonly secrets: readonly JwtSecret[]
@@ -67,6 +69,7 @@ function handlersOf(deps: RestDeps): Handlers {
     callHistory: createCallHistoryEndpoint(deps),
     iceServers: createIceServersEndpoint(deps),
     ...createServerCallsEndpoints({ ...deps, authenticate }),
+    ...createServerProductEndpoints({ ...deps, authenticate }),
     ...createServerWebhooksEndpoints({ ...deps, authenticate }),
     ...createServerParticipantsEndpoints({ ...deps, authenticate }),
     ...createRingEndpoints(deps),

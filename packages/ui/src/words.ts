@@ -85,6 +85,7 @@ const endings = {
 /** Of these the status says it all. */
 type ToldByStatus =
   | ('hangup' | 'declined' | 'busy' | 'no_answer' | 'caller_cancelled' | 'caller_lost' | 'ended_by_server')
+  | ('refused' | 'unavailable')
   | ('sdk.lost' | 'sdk.failed' | 'sdk.glare' | 'sdk.closed')
 
 /** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */

@@ -78,6 +78,8 @@ interface CallBase extends CallRef {
   readonly contextId: string
   readonly callType: string
   readonly metadata: Readonly<Record<string, unknown>> | null
+  /** Of a call that the backend redirected: the fingerprint of whom the client called [HOOK5]. */
+  readonly redirectedFrom?: string
   /** Instants are milliseconds since the epoch. */
   readonly startedAt: number
   readonly ringTimeoutMs: number

@@ -34,11 +34,12 @@ export function beginsToRing({ call, event }: Step): boolean {
 /** It was answered, or is over before it was. */
 export function stopsRinging({ call, event }: Step): boolean {
   if (event.type === 'accepted') return true
-  return hasNeverBeenAnswered(call) && typeOf[event.type] !== undefined
+  return hasOnlyRung(call) && typeOf[event.type] !== undefined
 }
 
-function hasNeverBeenAnswered(call: Call): boolean {
-  return !isLive(call) && call.acceptedAt === null && call.status !== 'busy'
+/** A call that is over from its first version on never rang: its invite was refused. */
+function hasOnlyRung(call: Call): boolean {
+  return !isLive(call) && call.acceptedAt === null && call.version > 1
 }
 
 /** The body of a webhook as it is signed and sent, the same every time [HOOK2]. */

@@ -18,6 +18,8 @@ import {
   uuidOf,
 } from './call.fixture.ts'
 import type { Call, LiveCall } from './call.ts'
+import { byOf } from './decide.ts'
+import { hookTypesOf } from './hook.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision } from './invite.ts'
 
 const now = start + 10_000
@@ -243,4 +245,54 @@ test('[INV8] the rate limit says when to come again, counts no repeat, and comes
 test('[INV8] a refused invite ends nothing', () => {
   const rate = { ok: false, limit: 'pair_invites', retryAfterMs: 700 } as const
   expect(invite([ringingCall()], { actor: tablet, rate }).steps).toEqual([])
+})
+
+test('[HOOK5] what the backend refuses is a call that was over from the start, by nobody, and ends nothing', () => {
+  const verdict = { is: 'refused', reason: 'blocked' } as const
+  const decision = invite([ringingCall()], { actor: tablet, verdict })
+  expect(decision).toMatchObject({ ok: false, code: 'CALL_REFUSED', details: { reason: 'blocked' } })
+  expect(steps(decision)).toEqual(['90 rejected blocked'])
+  const [step] = decision.steps
+  expect(step?.call).toMatchObject({ version: 1, status: 'rejected', endedAt: now, acceptedAt: null })
+  expect(step?.event).toMatchObject({ by: null, notices: [] })
+  expect(step && hookTypesOf(step)).toEqual(['call.rejected'])
+})
+
+test('[HOOK5] an invite that its caller gave up is a cancelled call, which nobody hears of', () => {
+  const decision = invite([], { verdict: { is: 'withdrawn' } })
+  expect(steps(decision)).toEqual(['90 cancelled caller_cancelled'])
+  expect(decision).toMatchObject({ ok: true, created: true, call: { status: 'cancelled' } })
+  expect(decision.steps[0]?.event).toMatchObject({ by: byOf(aliceOne), notices: [] })
+})
+
+test('[HOOK5] the verdict comes after repeats and limits, and before glare and busy', () => {
+  const verdict = { is: 'refused', reason: 'blocked' } as const
+  const crossing = between(ringingCall({ callerPlace: heldBy(bobOne) }), bob, alice, 2)
+  expect(invite([crossing], { verdict })).toMatchObject({ code: 'CALL_REFUSED' })
+  const talk = between(answeredCall(), bob, dave, 3)
+  expect(invite([talk], { verdict, busy: 'reject' })).toMatchObject({ code: 'CALL_REFUSED' })
+  const rate = { ok: false, limit: 'invites', retryAfterMs: 1 } as const
+  expect(invite([], { verdict, rate })).toMatchObject({ code: 'RATE_LIMITED' })
+  const over = overCall()
+  expect(invite([], { verdict, callUuid: over.callUuid }, over)).toMatchObject({ ok: true, created: false })
+  expect(invite([ringingCall()], { verdict })).toMatchObject({ ok: true, created: false })
+})
+
+test('[HOOK5] nothing rings that nobody was asked about', () => {
+  expect(invite([], { verdict: { is: 'unasked' } })).toMatchObject({ code: 'RATE_LIMITED', steps: [] })
+})
+
+test('[HOOK5] a repeat finds the call that was redirected, by whom its client called', () => {
+  const verdict = { is: 'allowed', isRedirected: true } as const
+  const to = { userId: dave.userId, role: dave.role }
+  const decision = invite([], { callee: to, verdict, askedFor: 'bob' })
+  const call = decision.ok ? decision.call : undefined
+  expect(call).toMatchObject({ callee: to, redirectedFrom: 'bob' })
+  expect(invite([], { askedFor: 'bob' }, call)).toMatchObject({ ok: true, created: false })
+  for (const askedFor of ['carol', undefined]) {
+    expect(invite([], { ...(askedFor && { askedFor }) }, call)).toMatchObject({ code: 'CALL_ID_CONFLICT' })
+  }
+  // Without a redirection nothing of it is kept.
+  const plain = invite([], { verdict: { is: 'allowed', isRedirected: false }, askedFor: 'bob' })
+  expect(plain.ok && plain.call.redirectedFrom).toBeUndefined()
 })

@@ -48,7 +48,17 @@ export interface InviteCommand {
   readonly rate: InviteRate
   readonly maxRinging: number
   readonly busy: 'allow' | 'reject'
+  /** Where the backend of the product decides on invites: what it said [HOOK5]. */
+  readonly verdict?: InviteVerdict
+  /** Then: the fingerprint of whom the client calls. A backend may have it call somebody else. */
+  readonly askedFor?: string
 }
+
+/** `unasked`: nobody was asked, because the invite seemed to be a repeat, or over a limit. `withdrawn`: its caller gave it up. */
+export type InviteVerdict =
+  | { readonly is: 'allowed'; readonly isRedirected: boolean }
+  | { readonly is: 'refused'; readonly reason: string }
+  | { readonly is: 'withdrawn' | 'unasked' }
 
 export type InviteAcceptance = Acceptance & {
   /** False where the reply names a call that was there before [INV3, INV7]. */
@@ -82,7 +92,7 @@ export function checkInvite(
   return undefined
 }
 
-/** Decides on an invite: repeat, limits, glare, busy, in this order [INV1]. Pure, like `decide`. */
+/** Decides on an invite: repeat, limits, the backend's verdict, glare, busy, in this order [HOOK5, INV1]. Pure, like `decide`. */
 export function decideInvite(
   situation: { readonly sameUuid: LiveCall | OverCall | undefined; readonly live: readonly LiveCall[] },
   command: InviteCommand,
@@ -97,7 +107,7 @@ export function decideInvite(
   const { sameUuid } = situation
   if (sameUuid !== undefined) {
     if (sideOf(sameUuid, caller) === 'caller') {
-      if (sideOf(sameUuid, callee) !== 'callee') return refuse('CALL_ID_CONFLICT')
+      if (!wasInvited(sameUuid, callee, command)) return refuse('CALL_ID_CONFLICT')
       const isOld = !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs
       if (isOld) return refuse('CALL_ID_CONFLICT', { status: sameUuid.status })
       return repeat(sameUuid, actor, calleeBusy, now)
@@ -125,6 +135,8 @@ export function decideInvite(
     const freeAt = Math.min(...ringing.map((call) => call.ringExpiresAt))
     return limited('ringing', Math.max(0, freeAt - now))
   }
+  const unwanted = unwantedStep(command, callUuid, now)
+  if (unwanted !== undefined) return unwanted
   const crossing = others.find(
     (call) => call.status === 'ringing' && sideOf(call, caller) === 'callee' && sideOf(call, callee) === 'caller',
   )
@@ -132,10 +144,37 @@ export function decideInvite(
 
   if (calleeBusy && command.busy === 'reject') {
     // An invite that is refused ends nothing.
-    return refuse('CALLEE_BUSY', {}, [busyStep(command, callUuid, now)])
+    return refuse('CALLEE_BUSY', {}, [overAtOnce(command, callUuid, now, { status: 'busy', reason: 'busy' })])
   }
   const created = ring(command, callUuid, now)
   return { ok: true, call: created.call, steps: [...steps, created], created: true, calleeBusy }
+}
+
+/** Whether the client called this callee with it: a backend may have redirected the call. */
+function wasInvited(call: LiveCall | OverCall, callee: Participant, { askedFor }: InviteCommand): boolean {
+  return sideOf(call, callee) === 'callee' || (askedFor !== undefined && call.redirectedFrom === askedFor)
+}
+
+/** What is not to ring; undefined for what is. It ends nothing [HOOK5]. */
+function unwantedStep(command: InviteCommand, callUuid: string, now: number): InviteDecision | undefined {
+  const { verdict } = command
+  switch (verdict?.is) {
+    case 'refused': {
+      const { reason } = verdict
+      const step = overAtOnce(command, callUuid, now, { status: 'rejected', reason })
+      return refuse('CALL_REFUSED', { reason }, [step])
+    }
+    case 'withdrawn': {
+      const reason: EndReasonOf<'cancelled'> = 'caller_cancelled'
+      const step = overAtOnce(command, callUuid, now, { status: 'cancelled', reason })
+      return { ok: true, call: step.call, steps: [step], created: true, calleeBusy: false }
+    }
+    case 'unasked':
+      // What stood in the way is gone by now: the client may ask again.
+      return limited('ringing', 0)
+    default:
+      return undefined
+  }
 }
 
 /** How long after the end of a call an invite with its `call_uuid` counts as a repeat [UUID1], in milliseconds. */
@@ -190,6 +229,7 @@ function newCall(command: InviteCommand, callUuid: string, now: number) {
     contextId: command.contextId,
     callType: command.callType,
     metadata: command.metadata,
+    ...(isRedirected(command) && { redirectedFrom: command.askedFor }),
     startedAt: now,
     ringTimeoutMs: command.ringTimeoutMs,
     ringExpiresAt: now + command.ringTimeoutMs,
@@ -203,15 +243,25 @@ function ring(command: InviteCommand, callUuid: string, now: number): Step {
   return { call, event: { type: 'invited', at: now, by: byOf(command.actor), notices } }
 }
 
-function busyStep(command: InviteCommand, callUuid: string, now: number): Step {
+function isRedirected({ verdict, askedFor }: InviteCommand): boolean {
+  return askedFor !== undefined && verdict?.is === 'allowed' && verdict.isRedirected
+}
+
+type AtOnce =
+  | { readonly status: 'busy'; readonly reason: EndReasonOf<'busy'> }
+  | { readonly status: 'rejected' | 'cancelled'; readonly reason: string }
+
+/** A call that never rings. The backend is nobody in it: what it refused, nobody in the call did. */
+function overAtOnce(command: InviteCommand, callUuid: string, now: number, { status, reason }: AtOnce): Step {
   const call: OverCall = {
     ...newCall(command, callUuid, now),
-    status: 'busy',
+    status,
     calleePlace: null,
     acceptedAt: null,
     connectedAt: null,
     endedAt: now,
-    endReason: 'busy' satisfies EndReasonOf<'busy'>,
+    endReason: reason,
   }
-  return { call, event: { type: 'busy', at: now, by: byOf(command.actor), notices: [] } }
+  const by = status === 'rejected' ? null : byOf(command.actor)
+  return { call, event: { type: status, at: now, by, notices: [] } }
 }

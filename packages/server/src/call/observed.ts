@@ -14,6 +14,8 @@ export type Seen =
   | 'no_device'
   /** What became of a push to a device, and of an attempt to tell a webhook endpoint. */
   | 'push'
+  /** The backend was asked about the invite [HOOK5]. */
+  | 'invite_hook'
   | 'webhook'
   /** An invite that was refused before there was a call. */
   | 'refused'

@@ -56,7 +56,7 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
     ringExpiresAt: instant,
     callerPlace: place,
   }
-  return fc.oneof(
+  const calls: fc.Arbitrary<Call> = fc.oneof(
     fc.record({
       ...base,
       status: fc.constant('ringing' as const),
@@ -79,6 +79,8 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
       endReason: text,
     }),
   )
+  const redirected = fc.tuple(calls, text).map(([call, redirectedFrom]): Call => ({ ...call, redirectedFrom }))
+  return fc.oneof(calls, redirected)
 }
 
 const over = { call_uuid: text, status: fc.constant('ended' as const), reason: text, by: fc.constant(null) }

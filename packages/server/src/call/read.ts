@@ -7,7 +7,7 @@ import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall } from './
  */
 
 /** In front of a call of this shape. Whoever changes the shape changes the mark: nodes with another one pass it over. */
-export const callMark = 'C2'
+export const callMark = 'C3'
 
 type Check = (value: unknown) => boolean
 type Fields<T> = { readonly [Field in keyof T]-?: Check }
@@ -25,6 +25,10 @@ const nullable =
   (check: Check): Check =>
   (value) =>
     value === null || check(value)
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value)
 const object =
   <T>(fields: Fields<T>): Check =>
   (value) =>
@@ -53,6 +57,7 @@ const base = {
   contextId: text,
   callType: text,
   metadata: nullable(record),
+  redirectedFrom: optional(text),
   startedAt: integer,
   ringTimeoutMs: integer,
   ringExpiresAt: integer,
@@ -90,5 +95,6 @@ function fits(value: object, fields: Readonly<Record<string, Check>>): boolean {
 }
 
 function pick(value: object, fields: Readonly<Record<string, Check>>): object {
-  return Object.fromEntries(Object.keys(fields).map((name) => [name, (value as Record<string, unknown>)[name]]))
+  const parts = Object.keys(fields).map((name) => [name, (value as Record<string, unknown>)[name]])
+  return Object.fromEntries(parts.filter(([, part]) => part !== undefined))
 }

@@ -194,6 +194,30 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
     'Agent ben was in another call, and the product refuses a second one.',
   ],
   [
+    'refused by the backend',
+    call({ version: 1, status: 'rejected', end_reason: 'blocked', ended_at: at(0) }),
+    [entry('invite_hook', 0, { detail: { result: 'refuse', after_ms: 40 } })],
+    'The backend refused the call (blocked), so it did not ring.',
+  ],
+  [
+    'refused by the backend without a reason',
+    call({ version: 1, status: 'rejected', end_reason: 'refused', ended_at: at(0) }),
+    [],
+    'The backend refused the call, so it did not ring.',
+  ],
+  [
+    'the backend did not decide',
+    call({ version: 1, status: 'rejected', end_reason: 'unavailable', ended_at: at(0) }),
+    [entry('invite_hook', 0, { detail: { result: 'failed', after_ms: 2_000, instead: 'refuse' } })],
+    'The backend gave no valid answer in time, and the product then refuses calls, so it did not ring.',
+  ],
+  [
+    'given up before the backend decided',
+    call({ version: 1, status: 'cancelled', end_reason: 'caller_cancelled', ended_at: at(0), by: ann }),
+    [entry('invite_hook', 0, { detail: { result: 'withdrawn', after_ms: 300 } })],
+    'Ann gave up before the backend had decided on the call, so it did not ring.',
+  ],
+  [
     'the caller gone',
     call({ status: 'cancelled', end_reason: 'caller_lost', ended_at: at(24_000) }),
     [rung(), proven(), lost('the connection was lost', 4_000, 's9', ann)],

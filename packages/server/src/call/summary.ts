@@ -31,10 +31,12 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
     case 'busy':
       return `${b} was in another call, and the product refuses a second one`
     case 'rejected':
+      if (call.version === 1) return refusedByBackend(call)
       return declined(call, entries, b, lasted)
     case 'missed':
       return unanswered(call, entries, b)
     case 'cancelled':
+      if (call.version === 1) return `${a} gave up before the backend had decided on the call, so it did not ring`
       return textOf(cancelledTexts, call, 'caller_cancelled')({ call, entries, a, b, lasted })
     case 'ended':
       return over(call, a, b)
@@ -43,6 +45,16 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
     default:
       return `the call goes on: ${b} answered after ${seconds(call.started_at, call.accepted_at)}`
   }
+}
+
+/** It was over from its first version on: nobody in the call declined it [HOOK5]. */
+function refusedByBackend({ end_reason }: CallView): string {
+  const given: Readonly<Record<string, string>> = {
+    refused: 'the backend refused the call',
+    unavailable: 'the backend gave no valid answer in time, and the product then refuses calls',
+  } satisfies Partial<Record<EndReasonOf<'rejected'>, string>>
+  const reason = word(end_reason)
+  return `${given[reason] ?? `the backend refused the call (${reason})`}, so it did not ring`
 }
 
 interface Told {

@@ -4,6 +4,7 @@ import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import { createDelivery, type Delivery } from '../delivery/delivery.ts'
 import { createOutbox, type Outbox, type OutboxOptions } from '../delivery/outbox.ts'
+import type { InviteHook } from '../invite-hook/invite-hook.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Clock, Timers } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
@@ -15,6 +16,7 @@ import type { TimelineStore } from '../ports/timeline.ts'
 import { createSteadyClock, type SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import { type Arrivals, type ArrivalsOptions, createArrivals } from './arrivals.ts'
+import { createAskBackend } from './ask-backend.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
 import { createEndQuality, type EndQualityOptions } from './end-quality.ts'
@@ -58,6 +60,8 @@ export interface DomainOptions {
   /** Whether anybody hears how calls of a product end. */
   readonly hearsEnds: (product: string) => boolean
   readonly isRelayOnly: RelayOptions['isRelayOnly']
+  /** Asks the backends of products that decide on their invites [HOOK5]. */
+  readonly inviteHook: InviteHook
   /** A call could not be looked after. */
   readonly onError: (error: unknown) => void
   readonly timers: Timers
@@ -102,6 +106,7 @@ export function createDomain(options: DomainOptions): Domain {
   const parts = { store, sessions, nodes, uptime, delivery, recorder, clock, durations, onError, timers }
   const calls = createCalls({
     ...parts,
+    askBackend: createAskBackend({ store, hook: options.inviteHook }),
     withQuality: createEndQuality({ hearsEnds: options.hearsEnds, qualityAtEnd }),
     products: stores.products,
     limits: options.limits,

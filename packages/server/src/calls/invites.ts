@@ -7,10 +7,11 @@ import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, typ
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
-import type { ProductStore } from '../ports/product-store.ts'
+import type { ProductSettings, ProductStore } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
+import type { AskBackend } from './ask-backend.ts'
 import type { WithQuality } from './end-quality.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 import type { Transitions } from './transitions.ts'
@@ -31,6 +32,7 @@ export interface InvitesOptions {
   readonly limits: InviteLimits
   readonly recorder: Pick<Recorder, 'record'>
   readonly withQuality: WithQuality
+  readonly askBackend: AskBackend
   readonly clock: SteadyClock
   readonly ringTimeoutMs: number
   readonly maxRinging: number
@@ -48,8 +50,8 @@ export function createInvite(options: InvitesOptions): Invite {
   /** An invite that was refused before there was a call goes into the timeline of the uuid that it named [TRACE1]. */
   return async (session, data, waiter) => {
     const outcome = await tryInvite(session, data, waiter)
-    // A busy callee was called, and that is a call.
-    if (outcome.ok || !data.call_uuid || outcome.error.code === 'CALLEE_BUSY') return outcome
+    // A busy callee was called, and that is a call. So is what the backend refused.
+    if (outcome.ok || !data.call_uuid || isCall(outcome.error)) return outcome
     noteRefused(recorder, session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error)
     return outcome
   }
@@ -78,25 +80,50 @@ function noteRefused(
 }
 
 function createTryInvite(options: InvitesOptions): Invite {
-  const { store, products, sessions, transitions, limits, withQuality, clock, newUuid, ringTimeoutMs, maxRinging } =
-    options
-  const { commit, handOn, losesDeadHolder } = transitions
-  const { askHolderOfRinging, isWaitingInVain } = createWaitingCalls(options)
+  const { products, limits, askBackend, clock, newUuid, ringTimeoutMs, maxRinging } = options
+  const waiting = createWaitingCalls(options)
+  const settle = createSettle(options, waiting)
 
-  async function tryInvite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
+  return async (session, data, waiter) => {
     const caller = session.participant
     const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
     const refused = checkInvite(session, caller, callee, data.call_type)
     if (refused?.code === 'CALL_PEER_ROLE_NOT_ALLOWED') return { ok: false, error: roleRefused(callee, session) }
     if (refused !== undefined) return { ok: false, error: errorOf(refused) }
 
-    await askHolderOfRinging(session, callee, waiter)
+    await waiting.askHolderOfRinging(session, callee, waiter)
     const settings = await products.settings(caller.product)
     const longest = settings.ringTimeoutMs ?? ringTimeoutMs
     const rate = await limits.invite(caller, callee)
+    const given = commandOf(session, data, { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging })
+    const asked = { session, command: given, named: data.call_uuid?.toLowerCase(), waiter }
+    const command = await askBackend(asked, settings)
+    const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
+    if (command.verdict !== undefined && isTokenOver) return { ok: false, error: errorBody('AUTH_TOKEN_INVALID') }
+    return settle({ session, command, callee, settings, waiter })
+  }
+}
+
+/** An invite, ready to be decided on. `callee`: whom its client called, and whom it counts for [INV8]. */
+interface Ready {
+  readonly session: ClientSession
+  readonly command: InviteCommand
+  readonly callee: Participant
+  readonly settings: ProductSettings
+  readonly waiter: Waiter | undefined
+}
+
+/** Commits what is decided on an invite, and hands it on. */
+function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<typeof createWaitingCalls>) {
+  const { store, sessions, transitions, limits, withQuality, clock } = options
+  const { commit, handOn, losesDeadHolder } = transitions
+
+  return async function settle(ready: Ready): Promise<Outcome<CallInvited>> {
+    const { session, command, settings, waiter } = ready
+    const caller = session.participant
+    const callee: Participant = { product: caller.product, ...command.callee }
     // Nothing is written before it is clear that the callee can be told.
     const rung = await sessions.liveOf(callee, undefined, clock.now())
-    const command = commandOf(session, data, { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging })
     const decision = await withQuality<InviteDecision>((seen) =>
       commit(
         store.invite(caller, callee, command.callUuid, (situation) =>
@@ -105,24 +132,20 @@ function createTryInvite(options: InvitesOptions): Invite {
       ),
     )
     const { isNew, handedOn } = await handOnInOrder(decision, handOn)
-    // What counts is what leaves a call behind, ringing or busy [INV8].
+    // What counts is what leaves a call behind, ringing or over at once [INV8].
     const counts = decision.ok ? decision.created : decision.steps.length > 0
-    if (rate.ok && !counts) await limits.refundInvite(caller, callee)
+    if (command.rate.ok && !counts) await limits.refundInvite(caller, ready.callee)
     if (!decision.ok) {
-      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter)))
-        return tryInvite(session, data, waiter)
+      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter))) return settle(ready)
       return { ok: false, error: errorOf(decision) }
     }
     // The same invite came on another socket, and was committed just now: that socket may be dead [PLACE4].
     const { call } = decision
-    if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter)))
-      return tryInvite(session, data, waiter)
+    if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter))) return settle(ready)
     const invited = invitedData(call, rung.length > 0)
     const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
     return { ok: true, value, handedOn }
   }
-
-  return tryInvite
 }
 
 type CommandRest = Pick<InviteCommand, 'rate' | 'freshUuid' | 'maxRinging' | 'busy'> & {
@@ -195,6 +218,8 @@ function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: I
 
   return { askHolderOfRinging, isWaitingInVain }
 }
+
+const isCall = ({ code }: ErrorBody) => code === 'CALLEE_BUSY' || code === 'CALL_REFUSED'
 
 function roleRefused({ role }: Participant, { allowedPeerRoles }: ClientSession): ErrorBody {
   const allowed = allowedPeerRoles.length === 0 ? 'none' : allowedPeerRoles.join(', ')

@@ -168,7 +168,14 @@ describe('[ORD1] while one is on its way to another node', () => {
     })
     const waiter = (ahead?: Waiter['ahead']) => {
       const said: number[] = []
-      return { said, ahead, waitsFor() {}, nextNumber: () => 100, isUnderWayAs: (n: number) => void said.push(n) }
+      return {
+        said,
+        ahead,
+        waitsFor() {},
+        waitsOutside: () => AbortSignal.any([]),
+        nextNumber: () => 100,
+        isUnderWayAs: (n: number) => void said.push(n),
+      }
     }
     return { ...pair, first, asked, waiter }
   }
@@ -225,7 +232,13 @@ test('[REL2] [EXT4] base sessions are numbered each by its socket: what others r
   for (const { actor } of [caller, callee]) done(await domain.calls.seat(actor, callUuid))
   const waiterOf = () => {
     let last = 0
-    return { ahead: undefined, waitsFor() {}, nextNumber: () => ++last, isUnderWayAs() {} }
+    return {
+      ahead: undefined,
+      waitsFor() {},
+      waitsOutside: () => AbortSignal.any([]),
+      nextNumber: () => ++last,
+      isUnderWayAs() {},
+    }
   }
   const [one, two] = [waiterOf(), waiterOf()]
   const relay = ({ actor }: Peer, waiter: Waiter) =>

@@ -31,6 +31,11 @@ export interface UnderWay {
 export interface Waiter {
   /** It waits for somebody in this call: what is about something else need not wait for it [ORD1, PLACE4]. */
   waitsFor(call: Call): void
+  /**
+   * It waits for somebody outside of the service: what its client asks for meanwhile need not wait for it [HOOK5]. The signal
+   * is aborted when the client hangs up the call of this uuid.
+   */
+  waitsOutside(callUuid: string | undefined): AbortSignal
   /** The last of the relays before it that are still on their way: whatever does not say that it comes after it waits for it. */
   readonly ahead: UnderWay | undefined
   /**

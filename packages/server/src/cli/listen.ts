@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
 import type { Config } from '../config/config.ts'
+import { newWebhookSecret } from '../outgoing/signature.ts'
 import type { WebhookEndpoint } from '../ports/webhooks.ts'
 import { readEvents } from '../webhooks/endpoints.ts'
 import { newListenerId, renewMs, runningAt } from '../webhooks/listeners.ts'
-import { newWebhookSecret } from '../webhooks/signature.ts'
 import {
   CommandFailure,
   exitCodes,

@@ -297,15 +297,30 @@ describe('products', () => {
       ring_timeout_ms: null,
       media: 'all',
       presence: 'off',
+      invite_url: null,
+      invite_failure: 'refuse',
     })
     await json('products set shop --reveal-busy true --ring-timeout-ms 20000')
     await json('products set shop --ring-timeout-ms default')
     await json('products set shop --media relay')
     await json('products set shop --presence peers')
-    expect(await json<object[]>('products list')).toEqual([
-      { product: 'shop', busy: 'reject', reveal_busy: true, ring_timeout_ms: null, media: 'relay', presence: 'peers' },
-    ])
+    const changed = { busy: 'reject', reveal_busy: true, ring_timeout_ms: null, media: 'relay', presence: 'peers' }
+    const hook = { invite_url: null, invite_failure: 'refuse' }
+    expect(await json<object[]>('products list')).toEqual([{ product: 'shop', ...changed, ...hook }])
     expect((await run('products list')).out).toMatch(/shop +reject +true +default +relay +peers/)
+  })
+
+  test('[HOOK5] who decides on invites: the secret is printed where the URL is set, and in no list', async () => {
+    const url = 'https://backend.example.com/invites'
+    const { out } = await run(`products set shop --invite-url ${url} --invite-failure allow`)
+    const secret = /Questions are signed with (whsec_\S{32})\n/.exec(out)?.[1] ?? ''
+    expect(out).toMatch(/shop .* https:\/\/backend\.example\.com\/invites +allow/)
+    expect(await json<object>(`products set shop --invite-url ${url}`)).toMatchObject({ invite_secret: secret })
+    expect(await json<object>('products set shop --busy reject')).not.toHaveProperty('invite_secret')
+    expect((await run('products list')).out).not.toContain('whsec_')
+    const { code, err } = await run('products set shop --invite-url http://127.0.0.1:3000/')
+    expect([code, err]).toEqual([1, expect.stringContaining('RINGWIRE_WEBHOOK_ALLOW=127.0.0.1')])
+    expect(await json<object>('products set shop --invite-url none')).toMatchObject({ invite_url: null })
   })
 })
 

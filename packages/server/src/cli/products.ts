@@ -1,6 +1,9 @@
-/** `ringwire products …`: what a product sets for itself [INV2, INV5, PRES1, PRIV1, RING1]. */
+/** `ringwire products …`: what a product sets for itself [HOOK5, INV2, INV5, PRES1, PRIV1, RING1]. */
+import type { ProductChange, ProductChanged } from '@ringwire/protocol/backend'
 import { type Command, Option } from 'commander'
+import { createAddressGuard } from '../outgoing/addresses.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
+import { readSettings, ringTimeoutLimits, shownSettings } from '../products/settings.ts'
 import {
   CommandFailure,
   exitCodes,
@@ -52,20 +55,30 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
         'peers: participants see whether those are there whom they may call; at first off (default: as it is)',
       ).choices(['off', 'peers']),
     )
+    .option(
+      '--invite-url <url>',
+      'who decides on each invite before it rings, or none; prints the secret of its signatures (default: as it is)',
+    )
+    .addOption(
+      new Option(
+        '--invite-failure <answer>',
+        'what becomes of an invite where no valid answer comes; at first refuse (default: as it is)',
+      ).choices(['allow', 'refuse']),
+    )
     .option('--json', 'print JSON instead of text')
     .action((product: string, options) => set(surroundings, product, options))
 }
 
 /** `default`: the service's own. */
 function ringTimeout(text: string): number | 'default' {
-  return text === 'default' ? text : whole(5000, 180_000)(text)
+  return text === 'default' ? text : whole(ringTimeoutLimits.min, ringTimeoutLimits.max)(text)
 }
 
 async function list(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
   const entries = await withStore(surroundings, (store) => store.products.listSettings())
   if (options.json) {
-    const described = entries.map(({ product, settings }) => describe(product, settings))
-    return printJson(surroundings, described)
+    const shown = entries.map(({ product, settings }) => shownSettings(product, settings))
+    return printJson(surroundings, shown)
   }
   if (entries.length === 0) return surroundings.err('No product has settings of its own.\n')
   printTable(
@@ -75,46 +88,45 @@ async function list(surroundings: Surroundings, options: { json?: boolean }): Pr
   )
 }
 
-interface SetOptions {
-  busy?: ProductSettings['busy']
-  revealBusy?: boolean
-  ringTimeoutMs?: number | 'default'
-  media?: ProductSettings['media']
-  presence?: ProductSettings['presence']
-  json?: boolean
+interface SetOptions extends Omit<ProductChange, 'reveal_busy' | 'ring_timeout_ms' | 'invite_url' | 'invite_failure'> {
+  readonly revealBusy?: boolean
+  readonly ringTimeoutMs?: number | 'default'
+  readonly inviteUrl?: string
+  readonly inviteFailure?: ProductChange['invite_failure']
+  readonly json?: boolean
 }
 
 async function set(surroundings: Surroundings, product: string, options: SetOptions): Promise<void> {
   const { json, ...given } = options
-  const { busy, revealBusy, ringTimeoutMs, media, presence } = given
   if (Object.values(given).every((value) => value === undefined)) {
-    throw new CommandFailure(exitCodes.usage, 'Give --busy, --reveal-busy, --ring-timeout-ms, --media or --presence.')
+    const names = '--busy, --reveal-busy, --ring-timeout-ms, --media, --presence, --invite-url or --invite-failure'
+    throw new CommandFailure(exitCodes.usage, `Give ${names}.`)
+  }
+  const { busy, revealBusy, ringTimeoutMs, media, presence, inviteUrl, inviteFailure } = given
+  const change = {
+    ...{ busy, media, presence, reveal_busy: revealBusy },
+    ring_timeout_ms: ringTimeoutMs === 'default' ? null : ringTimeoutMs,
+    ...{ invite_url: inviteUrl === 'none' ? null : inviteUrl, invite_failure: inviteFailure },
   }
   const settings = await withNewStore(surroundings, async (store, config) => {
-    const before = await store.products.settings(product)
-    const after: ProductSettings = {
-      busy: busy ?? before.busy,
-      revealBusy: revealBusy ?? before.revealBusy,
-      ringTimeoutMs: ringTimeoutMs === 'default' ? null : (ringTimeoutMs ?? before.ringTimeoutMs),
-      media: media ?? before.media,
-      presence: presence ?? before.presence,
-    }
+    const read = readSettings(change, createAddressGuard(config.webhookAllow))
+    if (!read.ok) throw new CommandFailure(exitCodes.failed, read.message)
     await warnWithoutKey(surroundings, store.products, config, product)
-    await store.products.putSettings(product, after)
-    return after
+    return store.products.changeSettings(product, read.changes)
   })
-  if (json) return printJson(surroundings, describe(product, settings))
+  const secret = inviteUrl === undefined ? null : settings.inviteSecret
+  if (json) {
+    const shown = { ...shownSettings(product, settings), ...(secret !== null && { invite_secret: secret }) }
+    return printJson(surroundings, shown satisfies ProductChanged)
+  }
   printTable(surroundings, heading, [row(product, settings)])
+  if (secret !== null) surroundings.out(`\nQuestions are signed with ${secret}\n`)
 }
 
-const heading = ['PRODUCT', 'BUSY', 'REVEAL BUSY', 'RING TIMEOUT MS', 'MEDIA', 'PRESENCE']
+const heading = ['PRODUCT', 'BUSY', 'REVEAL BUSY', 'RING TIMEOUT MS', 'MEDIA', 'PRESENCE', 'INVITES DECIDED BY', 'ELSE']
 
 function row(product: string, settings: ProductSettings): string[] {
-  const { busy, revealBusy, ringTimeoutMs, media, presence } = settings
-  return [product, busy, String(revealBusy), String(ringTimeoutMs ?? 'default'), media, presence]
-}
-
-function describe(product: string, settings: ProductSettings) {
-  const { busy, revealBusy, ringTimeoutMs, media, presence } = settings
-  return { product, busy, reveal_busy: revealBusy, ring_timeout_ms: ringTimeoutMs, media, presence }
+  const { busy, revealBusy, ringTimeoutMs, media, presence, inviteUrl, inviteFailure } = settings
+  const hook = inviteUrl === null ? ['', ''] : [inviteUrl, inviteFailure]
+  return [product, busy, String(revealBusy), String(ringTimeoutMs ?? 'default'), media, presence, ...hook]
 }

@@ -3,6 +3,7 @@ import type { ErrorBody } from '@ringwire/protocol/errors'
 import { routeAt } from '@ringwire/protocol/routes'
 import { type Call, isLive, type Participant } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import type { Asked as InviteAsked } from '../invite-hook/invite-hook.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { FailedDelivery } from '../ports/webhooks.ts'
 import { type BoundedLog, createBoundedLog } from './bounded.ts'
@@ -46,6 +47,8 @@ export interface Journal {
   pushed(platform: string, result: string, reason: string): void
   /** So many entries of timelines were not written. */
   unwritten(count: number): void
+  /** The backend of a product was asked about an invite. */
+  inviteAsked(asked: InviteAsked): void
   /** A webhook will not be delivered any more. */
   webhookFailed(failed: FailedDelivery): void
   /** Something that a store refused, or that is a bug. */
@@ -123,6 +126,11 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
     },
     unwritten(count) {
       bounded.write('warn', { count }, 'entries of timelines were dropped')
+    },
+    inviteAsked({ question: { product, callUuid }, result, problem }) {
+      meter.inviteAsked(result)
+      if (result !== 'failed') return
+      bounded.write('warn', { product, callUuid, cause: problem }, 'the backend gave no valid answer about an invite')
     },
     webhookFailed({ delivery, endpoint, cause }) {
       const { id, type, subject, attempts } = delivery

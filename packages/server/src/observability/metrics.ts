@@ -13,6 +13,7 @@ import { endpoints } from '@ringwire/protocol/endpoints'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { isLive, type LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import type { AskResult } from '../invite-hook/invite-hook.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Family } from './families.ts'
 import { createCounter, createHistogram, gauge } from './series.ts'
@@ -45,6 +46,8 @@ export interface Meter {
   pushed(platform: string, result: string): void
   /** An attempt to deliver a webhook ended. */
   hooked(result: 'delivered' | 'repeated' | 'failed'): void
+  /** A backend was asked about an invite. */
+  inviteAsked(result: AskResult): void
   /** The event loop was late for a timer. */
   delayed(seconds: number): void
 }
@@ -123,6 +126,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
     storeFailed: (store, error) => counts.storeErrors.add(1, store, kindOf(error)),
     pushed: (platform, result) => counts.pushes.add(1, platform, result),
     hooked: (result) => counts.hooks.add(1, result),
+    inviteAsked: (result) => counts.inviteHooks.add(1, result),
     delayed: (seconds) => counts.delays.observe(seconds),
     families: (present) => [
       gauge('ringwire_build_info', ['version', 'node'], 'The version and the name of the node.', [[1, version, node]]),
@@ -188,6 +192,11 @@ function createCounts() {
       ['result'],
       'Attempts to deliver a webhook: delivered, repeated where it failed and is made again, failed for good.',
     ),
+    inviteHooks: createCounter(
+      'ringwire_invite_hook_total',
+      ['result'],
+      'Invites about which a backend was asked, by what it decided; failed: no valid answer came within 2 s.',
+    ),
     operators: createCounter(
       'ringwire_admin_requests_total',
       ['result'],
@@ -198,7 +207,7 @@ function createCounts() {
 
 /** A rate is known from the first one on where the series was there before: alerts ask for these, and people do. */
 function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
-  const { limits, storeErrors, stores, requests, hooks, resumes, operators } = counts
+  const { limits, storeErrors, stores, requests, hooks, inviteHooks, resumes, operators } = counts
   for (const limit of [
     'messages',
     'invites',
@@ -219,6 +228,7 @@ function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
     for (const result of ['ok', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR']) requests.add(0, event, result)
   }
   for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
+  for (const result of ['allow', 'refuse', 'redirect', 'withdrawn', 'failed']) inviteHooks.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
   for (const status of [200, 401, 429]) operators.add(0, String(status))
 }

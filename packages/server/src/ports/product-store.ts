@@ -12,7 +12,7 @@ export interface ProductKey {
   readonly createdAt: number
 }
 
-/** What a product may set for itself [INV5, PRES1, PRIV1, RING1]. */
+/** What a product may set for itself [HOOK5, INV5, PRES1, PRIV1, RING1]. */
 export interface ProductSettings {
   readonly busy: 'allow' | 'reject'
   /** Whether `call.invited` says `callee_busy` [INV2]. */
@@ -23,6 +23,12 @@ export interface ProductSettings {
   readonly media: 'all' | 'relay'
   /** `peers`: participants see whether those are there whom their token allows them to call [PRES1]. */
   readonly presence: 'off' | 'peers'
+  /** Who is asked about each invite before it rings; null: nobody [HOOK5]. */
+  readonly inviteUrl: string | null
+  /** What the questions are signed with, `whsec_…`; null where nobody is asked. */
+  readonly inviteSecret: string | null
+  /** What becomes of an invite where no valid answer comes. */
+  readonly inviteFailure: 'allow' | 'refuse'
 }
 
 export const defaultProductSettings: ProductSettings = {
@@ -31,6 +37,9 @@ export const defaultProductSettings: ProductSettings = {
   ringTimeoutMs: null,
   media: 'all',
   presence: 'off',
+  inviteUrl: null,
+  inviteSecret: null,
+  inviteFailure: 'refuse',
 }
 
 /** What every process knows of all products and keys, because what goes by it waits for no store. */
@@ -83,7 +92,11 @@ export interface KeyStore {
 export interface SettingsStore {
   settings(product: string): MaybePromise<ProductSettings>
   listSettings(): MaybePromise<{ product: string; settings: ProductSettings }[]>
-  putSettings(product: string, settings: ProductSettings): MaybePromise<void>
+  /**
+   * Changes what is given, and answers all. An `inviteSecret` is taken where the product has none: one that is there stays,
+   * until null removes it.
+   */
+  changeSettings(product: string, changes: Partial<ProductSettings>): Promise<ProductSettings>
   policies(): MaybePromise<Policies>
 }
 

@@ -90,7 +90,7 @@ test('[TOK4] keys of the command line and of the demo are never touched', async 
 })
 
 test('[PRES1] the people of the demo see each other, whatever else its product is set to', async () => {
-  await stores.products.putSettings('demo', { ...defaultProductSettings, busy: 'reject' })
+  await stores.products.changeSettings('demo', { busy: 'reject' })
   for (let start = 0; start < 2; start++) {
     await ensureDemoKey(stores.products, { dataDir }, now + start)
     expect(await stores.products.settings('demo')).toEqual({

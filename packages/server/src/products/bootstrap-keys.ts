@@ -65,7 +65,6 @@ export async function ensureDemoKey(
     { keyId: key.keyId, secretHash: hashSecret(secret), products: [key.product], origin: 'demo' },
     now,
   )
-  const settings = await products.settings(key.product)
-  if (settings.presence !== 'peers') await products.putSettings(key.product, { ...settings, presence: 'peers' })
+  await products.changeSettings(key.product, { presence: 'peers' })
   return key
 }

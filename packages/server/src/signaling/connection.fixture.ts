@@ -93,6 +93,8 @@ export function connection(messageRate: { perSecond: number; burst: number } | n
       world.handled.push(`last ${text}`)
       return nothing
     },
+    hangUpOf: () => undefined,
+    handleEarly: () => undefined,
     aboutOf: (text) => [text],
   }
   const socket: Socket = {

@@ -135,7 +135,11 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   handle(message: Message): MaybePromise<void> {
     const { dispatch } = this.context
-    const { text, refusal, ahead } = message
+    const { text, refusal, ahead, result: early } = message
+    if (early !== undefined) {
+      this.finish(early)
+      return early.handedOn
+    }
     // What is on its way takes effect, or is answered, before this one.
     const handled = Math.max(this.upstream.handled, ahead?.n ?? 0)
     const result = this.gone
@@ -154,6 +158,18 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** In an extended session all take effect in the order of their numbers: `handled` names the last one [EXT4]. */
   aboutOf({ text }: Message): readonly string[] | undefined {
     return this.session.extended ? undefined : this.context.dispatch.aboutOf(text)
+  }
+
+  hangUpOf({ text }: Message): string | undefined {
+    return this.context.dispatch.hangUpOf(text)
+  }
+
+  async doEarly(message: Message, outside: Message): Promise<boolean> {
+    const { dispatch } = this.context
+    const [about, taken] = [dispatch.aboutOf(message.text), dispatch.aboutOf(outside.text)]
+    if (!this.isOpen || about?.some((subject) => taken?.includes(subject))) return false
+    message.result = await dispatch.handleEarly(this.session, message.text, this.upstream.handled)
+    return message.result !== undefined
   }
 
   hold(bytes: number): boolean {
@@ -344,6 +360,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** The socket is gone. */
   closed(): void {
     this.state = 'closed'
+    // The call of an extended session goes on with its next socket.
+    if (!this.session.extended) this.inbox.giveUp()
     if (this.gate !== undefined) this.context.senders?.leave(this.gate.sender, this.context.timers.monotonic())
     this.outlet.close()
   }

@@ -128,6 +128,7 @@ test('[ORD1] what is no relay waits until the relays ahead of it are answered; a
   const waiter = {
     ahead: { n: 1, done: ahead.promise },
     waitsFor() {},
+    waitsOutside: () => AbortSignal.any([]),
     nextNumber: () => undefined,
     isUnderWayAs() {},
   }

@@ -58,6 +58,10 @@ export interface Dispatch {
    * `n`: a client that comes back sends it again, with what it asked for before it [EXT4].
    */
   handleLast(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
+  /** The call that a text hangs up, in lower case. */
+  hangUpOf(text: string): string | undefined
+  /** Does what a text asks for before its turn [HOOK5]. Undefined: nothing was done, it has to wait for its turn. */
+  handleEarly(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult | undefined>
   /** What a request is about, as `aboutRequest` says; undefined where it is none. */
   aboutOf(text: string): readonly string[] | undefined
 }
@@ -127,6 +131,16 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       if (message.kind !== 'request' || !isHangUp(message.request.event)) return nothing
       const done = dispatch(message, session, handled, undefined, undefined, true)
       return andThen(done, (result) => ({ ...result, n: undefined }))
+    },
+    hangUpOf(text) {
+      const message = parse(text)
+      if (message.kind !== 'request' || !isHangUp(message.request.event)) return undefined
+      return aboutRequest(message.request)[0]
+    },
+    handleEarly(session, text, handled) {
+      const message = parse(text, senderOf(session))
+      if (message.kind !== 'request' || !isOfCall(message.request.event)) return undefined
+      return dispatch(message, session, handled, undefined, undefined, true)
     },
     aboutOf(text) {
       const message = parse(text)
@@ -204,4 +218,9 @@ function isRelay(event: ClientEventName): boolean {
 
 function isHangUp(event: ClientEventName): boolean {
   return event === 'call.end' || event === 'call.cancel' || event === 'call.reject'
+}
+
+/** What is about a call that there is, and changes nothing else. */
+function isOfCall(event: ClientEventName): boolean {
+  return isRelay(event) || isHangUp(event) || event === 'call.accept' || event === 'call.connected'
 }

@@ -13,6 +13,8 @@ let started: string[]
 let finished: string[]
 let under: Map<string, { message: Message; finish: () => void }>
 let isOrdered: boolean
+let early: string[]
+let earlyAnswers: Map<string, boolean | Promise<boolean>>
 let isNumbered: boolean
 let room: number
 let full: number
@@ -23,6 +25,8 @@ beforeEach(() => {
   started = []
   finished = []
   under = new Map()
+  early = []
+  earlyAnswers = new Map()
   isOrdered = false
   isNumbered = false
   room = Number.POSITIVE_INFINITY
@@ -51,6 +55,11 @@ function open(): Inbox {
       if (message.text.endsWith('>')) message.isUnderWayAs(Number.parseInt(message.text.split(':')[1] ?? '', 10))
       // As its owner does: it is done when those before it are.
       return message.ahead === undefined ? promise : promise.then(() => message.ahead?.done)
+    },
+    hangUpOf: ({ text }) => (text.startsWith('!') ? text.slice(1) : undefined),
+    doEarly({ text }) {
+      early.push(text)
+      return earlyAnswers.get(text) ?? true
     },
     aboutOf: ({ text }) => (isOrdered || text.startsWith('?') ? undefined : aboutOf(text)),
     hold(bytes) {
@@ -263,6 +272,109 @@ describe('[ORD1] [PLACE4] while one waits for a sign of life', () => {
     expect(started).toEqual(['a:1'])
     await finish('a:1')
     expect(started).toEqual(['a:1', 'b:2'])
+  })
+})
+
+describe('[HOOK5] while one waits for somebody outside', () => {
+  const outside = (text: string, callUuid?: string) => under.get(text)?.message.waitsOutside(callUuid) as AbortSignal
+
+  test('what is about something else overtakes it, and what is about the same comes after it', async () => {
+    const inbox = open()
+    take(inbox, 'a:1', 'b:now', 'a:2')
+    const signal = outside('a:1')
+    await turn()
+    take(inbox, 'c:now')
+    expect(finished).toEqual(['b:now', 'c:now'])
+    expect([started, signal.aborted, early]).toEqual([['a:1', 'b:now', 'c:now'], false, []])
+    await finish('a:1')
+    expect(started.at(-1)).toBe('a:2')
+  })
+
+  test('who hangs up its call is heard at once, and has its turn after it', async () => {
+    const inbox = open()
+    take(inbox, 'a:1')
+    const signal = outside('a:1', '!a')
+    await turn()
+    take(inbox, '!b')
+    expect(signal.aborted).toBe(false)
+    take(inbox, '!!a')
+    expect(signal.aborted).toBe(true)
+  })
+
+  test('a client that is gone for good hangs up', () => {
+    const inbox = open()
+    take(inbox, 'a:1')
+    const signal = outside('a:1')
+    inbox.giveUp()
+    expect(signal.aborted).toBe(true)
+  })
+
+  describe('in an extended session', () => {
+    beforeEach(() => {
+      isOrdered = true
+      isNumbered = true
+    })
+
+    test('what comes is done early, and has its turn later; also what waited already', async () => {
+      const inbox = open()
+      take(inbox, 'a:1', 'b:now')
+      outside('a:1')
+      take(inbox, 'c:now', 'a:2')
+      await turn()
+      expect([early, started]).toEqual([['b:now', 'c:now', 'a:2'], ['a:1']])
+      await finish('a:1')
+      await turn()
+      expect(started).toEqual(['a:1', 'b:now', 'c:now', 'a:2'])
+      take(inbox, 'd:3')
+      await finish('a:2')
+      expect([early.length, started.at(-1), inbox.isBusy]).toEqual([3, 'd:3', true])
+    })
+
+    test('one after another; after one that fails, the next ones wait for their turn', async () => {
+      const inbox = open()
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      earlyAnswers = new Map<string, boolean | Promise<boolean>>([
+        ['b:now', promise],
+        ['c:now', false],
+      ])
+      take(inbox, 'a:1')
+      outside('a:1')
+      take(inbox, 'b:now', 'c:now', 'd:now')
+      await turn()
+      expect(early).toEqual(['b:now'])
+      await finish('a:1')
+      // Nothing has its turn before what was done early is over.
+      expect([started, inbox.isBusy]).toEqual([['a:1'], true])
+      resolve(true)
+      await turn()
+      expect(early).toEqual(['b:now', 'c:now'])
+      expect(started).toEqual(['a:1', 'b:now', 'c:now', 'd:now'])
+      expect(inbox.isBusy).toBe(false)
+    })
+
+    test('[EXT4] of what is dropped, only what was done early has its turn', async () => {
+      earlyAnswers = new Map([['c:now', false]])
+      const inbox = open()
+      take(inbox, 'a:1')
+      outside('a:1')
+      take(inbox, 'b:now', 'c:now', 'd:now')
+      inbox.drop()
+      await finish('a:1')
+      await turn()
+      expect([early, started, inbox.isBusy]).toEqual([['b:now', 'c:now'], ['a:1', 'b:now'], false])
+    })
+
+    test('nothing is done early for a client that may be gone', async () => {
+      const inbox = open()
+      take(inbox, 'a:1')
+      outside('a:1')
+      inbox.pause()
+      take(inbox, 'b:now')
+      inbox.resume()
+      take(inbox, 'c:now')
+      await turn()
+      expect(early).toEqual([])
+    })
   })
 })
 

@@ -2,7 +2,7 @@ import type { Call } from '../call/call.ts'
 import type { UnderWay, Waiter } from '../calls/request.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import { aboutCall } from './about.ts'
-import type { Refusal } from './dispatch.ts'
+import type { DispatchResult, Refusal } from './dispatch.ts'
 
 /** What may wait on one socket [ORD1]; bytes are counted in UTF-16 code units. */
 export const inboxLimits = { messages: 512, bytes: 256 * 1024 } as const
@@ -20,6 +20,13 @@ export interface InboxOwner {
    * it overtakes nothing, and nothing overtakes it.
    */
   aboutOf(message: Message): readonly string[] | undefined
+  /** The call that a message hangs up. */
+  hangUpOf(message: Message): string | undefined
+  /**
+   * Of a client that numbers its requests: does what a message asks for before its turn, in which it is only answered. False:
+   * nothing was done, because it can't be, or is about the same as `outside`. Never rejects.
+   */
+  doEarly(message: Message, outside: Message): MaybePromise<boolean>
   /** Makes room for so many bytes among those of the participant. False: there is none. */
   hold(bytes: number): boolean
   release(bytes: number): void
@@ -29,6 +36,14 @@ export interface InboxOwner {
   onPaused(): void
   /** Nothing is under way, and nothing waits. */
   onIdle(): void
+}
+
+const isEarly = (message: Message) => message.isEarly
+
+/** What waits for somebody outside, and what hangs it up. */
+interface Outside {
+  readonly callUuid: string | undefined
+  readonly abort: AbortController
 }
 
 /** A message that waits for its turn, or has it. One over the rate is refused in its turn, too. */
@@ -41,6 +56,10 @@ export class Message implements Waiter {
   /** Its bytes are counted as waiting. */
   isHeld = false
   isUnderWay = false
+  /** What it asks for was done before its turn [HOOK5]. */
+  isEarly = false
+  /** Then: how it is answered. */
+  result: DispatchResult | undefined
   /** See `Waiter`; as it was when its turn came. */
   ahead: UnderWay | undefined
   /** As a relay that is on its way. */
@@ -55,7 +74,11 @@ export class Message implements Waiter {
   }
 
   waitsFor(call: Call): void {
-    this.inbox.stepAside(this, call)
+    this.inbox.stepAside(this, aboutCall(call))
+  }
+
+  waitsOutside(callUuid: string | undefined): AbortSignal {
+    return this.inbox.waitOutside(this, callUuid)
   }
 
   nextNumber(): number | undefined {
@@ -70,7 +93,8 @@ export class Message implements Waiter {
 /**
  * The messages of one socket take effect one after another [ORD1]. One that waits for a sign of life steps aside, and
  * so does what comes later and is about the same; the others go on [PLACE4]. A relay that is on its way to another node
- * leaves its turn to the next message, which knows of it.
+ * leaves its turn to the next message, which knows of it. One that waits for somebody outside steps aside, too. In an extended
+ * session it cannot, because its answers are in order: there, what comes meanwhile is done early, and answered in its turn [HOOK5].
  */
 export class Inbox {
   private readonly owner: InboxOwner
@@ -82,9 +106,14 @@ export class Inbox {
   private current: object | undefined
   /** The last relay that is on its way, after all the others. */
   private ahead: UnderWay | undefined
+  /** Those that wait for somebody outside. */
+  private outside: Map<Message, Outside> | undefined
+  /** What is done early takes its turn, too; undefined when the last one of them is done. */
+  private early: Promise<boolean> | undefined
   private underWayMessages = 0
   private underWayBytes = 0
   private isPaused = false
+  private isDropped = false
   private taken = 0
   private numbered = 0
   private bytes = 0
@@ -106,6 +135,7 @@ export class Inbox {
 
   take(text: string, refusal: Refusal | undefined): void {
     const message = new Message(this, this.taken++, text, refusal)
+    if (this.outside !== undefined) this.passOutside(message, this.outside)
     if (this.current === undefined && this.queue === undefined && !this.isPaused) this.run(message)
     else if (this.hold(message)) {
       this.queue ??= []
@@ -127,25 +157,66 @@ export class Inbox {
   /** What has no turn yet never gets one. */
   drop(): void {
     const parked = this.aside?.filter((message) => !message.isUnderWay) ?? []
-    for (const message of [...parked, ...(this.queue ?? [])]) this.release(message)
+    // What was done early has taken effect, and that is to be known of it.
+    const [early, rest] = [this.queue?.filter(isEarly), this.queue?.filter((message) => !message.isEarly) ?? []]
+    for (const message of [...parked, ...rest]) this.release(message)
     this.setRest(this.aside?.filter((message) => message.isUnderWay))
-    this.queue = undefined
+    this.queue = early === undefined || early.length === 0 ? undefined : early
+    this.isDropped = true
   }
 
   nextNumber(): number | undefined {
     return this.owner.isNumbered ? undefined : ++this.numbered
   }
 
-  /** It waits for a sign of life of somebody in this call from now on. */
-  stepAside(message: Message, call: Call): void {
+  /** It waits for something that others need not wait for, but for what is about the same, or about `more`. */
+  stepAside(message: Message, more: readonly string[]): void {
     const about = message.about ?? this.owner.aboutOf(message)
     if (about === undefined) return
-    message.about = [...about, ...aboutCall(call)]
+    message.about = [...about, ...more]
     if (this.current !== message) return
     this.current = undefined
     this.setAside(message, true)
     // Whoever waits goes on first: it has just come as far as this.
     queueMicrotask(() => this.next())
+  }
+
+  waitOutside(message: Message, callUuid: string | undefined): AbortSignal {
+    const abort = new AbortController()
+    this.outside ??= new Map()
+    this.outside.set(message, { callUuid, abort })
+    this.stepAside(message, [])
+    for (const later of this.queue ?? []) this.passOutside(later, this.outside)
+    return abort.signal
+  }
+
+  /** Its client is gone for good: nobody waits any more for what comes from outside. */
+  giveUp(): void {
+    for (const { abort } of this.outside?.values() ?? []) abort.abort()
+  }
+
+  private passOutside(message: Message, outside: ReadonlyMap<Message, Outside>): void {
+    const hungUp = message.refusal === undefined ? this.owner.hangUpOf(message) : undefined
+    for (const { callUuid, abort } of outside.values()) if (callUuid !== undefined && callUuid === hungUp) abort.abort()
+    const [first] = outside.keys()
+    if (!this.owner.isNumbered || first === undefined) return
+    // After one that was not done the next ones wait: they may be about what it asks for.
+    const before = this.isPaused || message.refusal !== undefined ? false : (this.early ?? true)
+    const doIt = async (isDone: boolean) => {
+      message.isEarly = isDone
+      if (isDone) message.isEarly = await this.owner.doEarly(message, first)
+      return message.isEarly
+    }
+    this.early = before instanceof Promise ? before.then(doIt) : doIt(before)
+  }
+
+  /** The answer from outside is there. What was done early is over before anything has its turn. */
+  private comeIn(message: Message): void {
+    if (this.outside?.delete(message) !== true || this.outside.size > 0) return
+    this.outside = undefined
+    if (this.early === undefined) return
+    this.begin(this.early.then(() => {}))
+    this.early = undefined
   }
 
   private setAside(message: Message, isUnderWay: boolean): void {
@@ -158,6 +229,10 @@ export class Inbox {
   }
 
   private run(message: Message): void {
+    if (this.isDropped && !message.isEarly) {
+      this.release(message)
+      return
+    }
     if (this.isBlocked(message, this.aside)) {
       this.setAside(message, false)
       return
@@ -205,6 +280,7 @@ export class Inbox {
   private done(turn: object): void {
     if (this.current === turn) this.current = undefined
     else if (turn instanceof Message) this.comeBack(turn)
+    if (turn instanceof Message) this.comeIn(turn)
     this.next()
   }
 

@@ -87,6 +87,8 @@ test('[ORD1] [ORD2] relays follow one another to another node, and arrive in ord
           isNumbered: false,
           handle: (message) => handle(message, message),
           aboutOf: () => undefined,
+          hangUpOf: () => undefined,
+          doEarly: () => true,
           hold: () => true,
           release() {},
           onFull: () => expect.unreachable(),

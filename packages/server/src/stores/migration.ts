@@ -19,9 +19,9 @@ import {
   plainTables,
   sameRow,
   secretColumns,
-  settingsColumns,
   takeFingerprint,
 } from './sql/content.ts'
+import { settingsColumns } from './sql/settings-rows.ts'
 import { endpointColumns } from './sql/subscribers.ts'
 import { openSqliteContent, type SqliteContent } from './sqlite/content.ts'
 

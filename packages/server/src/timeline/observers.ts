@@ -1,4 +1,5 @@
 import type { Call } from '../call/call.ts'
+import type { Asked as InviteAsked } from '../invite-hook/invite-hook.ts'
 import type { CalleeDevices } from '../push/asleep.ts'
 import type { Sent, SentResult } from '../push/sender.ts'
 import type { Attempt, DeliveryResult } from '../webhooks/attempts.ts'
@@ -10,6 +11,8 @@ export interface Observers {
   noDevice(call: Call, found: CalleeDevices): void
   pushed(result: SentResult, reason: string, sent: Sent): void
   hooked(result: DeliveryResult, attempt: Attempt): void
+  /** The backend was asked about the invite. */
+  inviteAsked(asked: InviteAsked): void
 }
 
 export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
@@ -22,6 +25,10 @@ export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
       const { type, callUuid } = message
       const detail = { type, platform: address.platform, result, reason, after_ms: afterMs }
       recorder.record({ product: participant.product, callUuid }, { what: 'push', side: 'callee', deviceId, detail })
+    },
+    inviteAsked({ question: { product, callUuid, decider }, result, afterMs }) {
+      const detail = { result, after_ms: afterMs, ...(result === 'failed' && { instead: decider.failure }) }
+      recorder.record({ product, callUuid }, { what: 'invite_hook', side: null, detail })
     },
     // What was answered is not said: it is the endpoint's, and an error may name addresses.
     hooked(result, { delivery, endpoint, status, afterMs }) {

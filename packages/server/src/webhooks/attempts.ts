@@ -1,8 +1,8 @@
 /** Sends deliveries to their endpoints, each time with a new signature, and says what came of it [HOOK3]. */
 import type { Answer, Post } from '../outgoing/post.ts'
+import { signWebhook } from '../outgoing/signature.ts'
 import type { Attempted, Claimed, FailedDelivery, WebhookEndpoint } from '../ports/webhooks.ts'
 import { isListener } from './listeners.ts'
-import { signWebhook } from './signature.ts'
 import { backoffMs, delayAfter, tooLate, type Verdict, verdictOf } from './verdict.ts'
 import type { WakeHook } from './wake-hook.ts'
 

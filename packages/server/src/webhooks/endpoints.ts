@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { isIP } from 'node:net'
 import { callHookTypes, type HookType, hookTypes, type Webhook, type WebhookDelivery } from '@ringwire/protocol/backend'
 import { hookBody } from '../call/hook.ts'
-import { type AddressGuard, hostOf } from '../outgoing/addresses.ts'
+import type { AddressGuard } from '../outgoing/addresses.ts'
+import { newWebhookSecret } from '../outgoing/signature.ts'
+import { urlProblem } from '../outgoing/url.ts'
 import {
   type DeliveryRecord,
   type EndpointChanges,
@@ -10,7 +11,6 @@ import {
   type WebhookEndpoint,
   type WebhookStore,
 } from '../ports/webhooks.ts'
-import { newWebhookSecret } from './signature.ts'
 
 /** What to do while an endpoint is developed on one machine. */
 export const localHint =
@@ -20,7 +20,6 @@ export const localHint =
 export const maxEndpoints = 20
 /** For so long the secret before signs, too [HOOK1]. In ms. */
 const graceMs = 86_400_000
-const maxUrlLength = 2048
 const maxDescriptionLength = 255
 
 /** What is asked for, as it was sent. */
@@ -161,7 +160,7 @@ type Read = { readonly ok: true; readonly changes: EndpointChanges } | Refused
 function readInput({ url, events, description, enabled }: EndpointInput, guard: AddressGuard): Read {
   const bad = (message: string): Refused => ({ ok: false, message })
   if (url !== undefined) {
-    const problem = urlProblem(url, guard)
+    const problem = urlProblem(url, guard, { name: 'url', hint: localHint })
     if (problem !== undefined) return bad(problem)
   }
   if (events != null && !isListOfTypes(events)) return bad(eventsRule)
@@ -194,25 +193,6 @@ export function readEvents(text = 'all'): { readonly ok: true; readonly types: H
 
 function isListOfTypes(events: unknown): boolean {
   return Array.isArray(events) && events.length > 0 && events.every((type) => hookTypes.includes(type))
-}
-
-/** What can be known of a URL before it is asked: where a name leads is looked at when something is sent [HOOK4]. */
-export function urlProblem(text: unknown, guard: AddressGuard): string | undefined {
-  if (typeof text !== 'string' || text === '' || !URL.canParse(text))
-    return 'url must be an absolute URL, as https://backend.example.com/webhooks.'
-  const url = new URL(text)
-  if (url.href.length > maxUrlLength) return `url must be of at most ${maxUrlLength} characters.`
-  if (url.username !== '' || url.password !== '') return 'url must hold no user name and no password.'
-  if (url.hash !== '') return 'url must hold no fragment.'
-  const host = hostOf(url)
-  if (url.protocol === 'http:') {
-    const isPlain =
-      host === 'localhost' ? guard.allowsPlain('127.0.0.1') || guard.allowsPlain('::1') : guard.allowsPlain(host)
-    return isPlain ? undefined : `url must begin with https://. ${localHint}`
-  }
-  if (url.protocol !== 'https:') return `url must begin with https://, not with ${url.protocol}//.`
-  if (isIP(host) !== 0 && !guard.allows(host)) return `url must lead to a public address. ${localHint}`
-  return undefined
 }
 
 const iso = (at: number) => new Date(at).toISOString()

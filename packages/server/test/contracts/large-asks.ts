@@ -53,6 +53,8 @@ export const asksOf = (hooks: string): Readonly<Record<EndpointName, readonly As
     { as: 'product', params: fewOf, status: 200 },
   ],
   serverExportParticipantByQuery: [{ as: 'product', query: queryOf(few), status: 200 }],
+  serverProduct: [{ as: 'product', status: 200 }],
+  serverProductChange: [{ as: 'product', body: { busy: 'allow' }, status: 200 }],
   serverWebhooks: [{ as: 'product', status: 200 }],
   serverWebhookCreate: [{ as: 'product', body: { url: hooks }, status: 201 }],
   serverWebhook: [{ as: 'product', params: endpoint, status: 200 }],

@@ -107,7 +107,7 @@ async function useAll(url: string): Promise<void> {
     await devices.forget(participant, 'phone', device.address)
     await devices.forgetAll(participant)
     for (const busy of ['allow', 'reject'] as const) {
-      await products.putSettings('clinic', {
+      await products.changeSettings('clinic', {
         busy,
         revealBusy: false,
         ringTimeoutMs: null,

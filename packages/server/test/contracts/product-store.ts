@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { defaultProductSettings, type ProductStore } from '../../src/ports/product-store.ts'
+import { defaultProductSettings, type ProductSettings, type ProductStore } from '../../src/ports/product-store.ts'
 
 export interface ProductStoreHarness {
   readonly store: ProductStore
@@ -115,34 +115,59 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       expect(await store().settings('unheard of')).toEqual(defaultProductSettings)
     })
 
-    test('settings read back and are replaced', async () => {
-      const settings = {
+    test('settings read back, and what is not given stays as it is', async () => {
+      const settings: ProductSettings = {
         busy: 'reject',
         revealBusy: true,
         ringTimeoutMs: 5000,
         media: 'relay',
         presence: 'peers',
-      } as const
-      await store().putSettings('p1', settings)
+        inviteUrl: 'https://shop.example/invites?of="ä"',
+        inviteSecret: 'whsec_one',
+        inviteFailure: 'allow',
+      }
+      expect(await store().changeSettings('p1', settings)).toEqual(settings)
       expect(await store().settings('p1')).toEqual(settings)
-      await store().putSettings('p1', {
-        ...settings,
-        revealBusy: false,
-        ringTimeoutMs: null,
-        media: 'all',
-        presence: 'off',
-      })
-      const after = { busy: 'reject', revealBusy: false, ringTimeoutMs: null, media: 'all', presence: 'off' } as const
+      const changes = { revealBusy: false, ringTimeoutMs: null, media: 'all', inviteFailure: 'refuse' } as const
+      const after = { ...settings, ...changes }
+      expect(await store().changeSettings('p1', changes)).toEqual(after)
       expect(await store().settings('p1')).toEqual(after)
       expect(await store().listSettings()).toContainEqual({ product: 'p1', settings: after })
+      expect(await store().changeSettings('p1', {})).toEqual(after)
+      expect(await store().changeSettings('p2', {})).toEqual(defaultProductSettings)
+      expect(await store().changeSettings('p3', { busy: 'reject' })).toEqual({
+        ...defaultProductSettings,
+        busy: 'reject',
+      })
+    })
+
+    test('[HOOK5] the first secret stays until it is removed; two that set one at once are answered the same', async () => {
+      const { other } = harness
+      const set = (at: ProductStore, inviteSecret: string | null) => at.changeSettings('p4', { inviteSecret })
+      const [one, two] = await Promise.all([set(store(), 'whsec_1'), set(other, 'whsec_2')])
+      expect(two?.inviteSecret).toBe(one?.inviteSecret as string)
+      expect((await set(store(), 'whsec_3')).inviteSecret).toBe(one?.inviteSecret as string)
+      expect((await other.changeSettings('p4', { busy: 'reject' })).inviteSecret).toBe(one?.inviteSecret as string)
+      expect((await set(other, null)).inviteSecret).toBeNull()
+      expect((await set(store(), 'whsec_4')).inviteSecret).toBe('whsec_4')
+    })
+
+    test('settings that are changed at once are all changed', async () => {
+      const { other } = harness
+      await Promise.all([
+        store().changeSettings('p5', { busy: 'reject' }),
+        other.changeSettings('p5', { revealBusy: true }),
+        store().changeSettings('p5', { ringTimeoutMs: 9_000 }),
+      ])
+      expect(await other.settings('p5')).toMatchObject({ busy: 'reject', revealBusy: true, ringTimeoutMs: 9_000 })
     })
 
     test('[PRIV1] [KEY1] who asks for policies hears of products that relay alone and of keys that are disabled', async () => {
       const { other } = harness
       await put('k8')
       await put('k9')
-      await store().putSettings('p8', { ...defaultProductSettings, media: 'relay', presence: 'peers' })
-      await store().putSettings('p9', defaultProductSettings)
+      await store().changeSettings('p8', { media: 'relay', presence: 'peers' })
+      await store().changeSettings('p9', {})
       await store().setDisabled('k8', true, 1000)
       const policies = async () => {
         const { relayOnly, presence, disabledKeys } = await other.policies()
@@ -150,7 +175,7 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
         return [...ours, disabledKeys.filter((id) => /^k[89]$/.test(id))]
       }
       expect(await policies()).toEqual([['p8'], ['p8'], ['k8']])
-      await store().putSettings('p8', defaultProductSettings)
+      await store().changeSettings('p8', { media: 'all', presence: 'off' })
       await store().setDisabled('k8', false, 1000)
       expect(await policies()).toEqual([[], [], []])
     })
@@ -216,7 +241,7 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       expect((await store().findKey('k7', 1000))?.disabled).toBe(true)
       await other.rotateKey('k7', hash(2), 0, 1000)
       expect((await store().findKey('k7', 1000))?.secretHashes).toEqual([hash(2)])
-      await other.putSettings('p7', { ...defaultProductSettings, busy: 'reject' })
+      await other.changeSettings('p7', { busy: 'reject' })
       expect((await store().settings('p7')).busy).toBe('reject')
     })
   })

@@ -42,6 +42,9 @@ const [
   retry = '',
   rotate = '',
   removeHook = '',
+  changeProduct = '',
+  showProduct = '',
+  setProduct = '',
   jwks = '',
   cli = '',
   asking = '',
@@ -112,7 +115,7 @@ function differences(page: unknown, real: unknown, at = ''): string[] {
 }
 
 test('the page has these commands, and this file runs all of them', () => {
-  expect(commands).toHaveLength(25)
+  expect(commands).toHaveLength(28)
 })
 
 /** `POST /v1/server/calls/{}/end`, as curl asks it, and as the registry has it. */
@@ -200,6 +203,16 @@ test('[HOOK1] a webhook endpoint: made, listed, changed, tried, given a new secr
   expect(Date.parse(rotated.old_secret_valid_until)).toBeGreaterThan(Date.now())
   expect(await sh(removeHook)).toBe('')
   expect((await ask(hooks)).data).toEqual([])
+})
+
+test('[HOOK5] who decides on invites', async () => {
+  const url = 'https://backend.example.com/invites'
+  const { invite_secret: secret, ...changed } = await ask(changeProduct)
+  expect(changed).toMatchObject({ product: 'shop', invite_url: url, invite_failure: 'refuse' })
+  expect(await ask(showProduct)).toEqual(changed)
+  const out = await sh(setProduct)
+  expect(out).toContain(`Questions are signed with ${secret}\n`)
+  expect(out.slice(out.indexOf(secret))).toContain(url)
 })
 
 test('[SRV2] the same on the command line, beside the service, which hears of it', async () => {

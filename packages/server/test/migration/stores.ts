@@ -56,14 +56,14 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
   await products.putKey({ keyId: 'k2', secretHash: hashSecret('three'), products: ['clinic'], origin: 'cli' }, 3)
   await products.setDisabled('k2', true, 4)
   await products.putKey({ keyId: 'k3', secretHash: hashSecret('four'), products: ['shop'], origin: 'bootstrap' }, 5)
-  await products.putSettings('clinic', {
+  await products.changeSettings('clinic', {
     busy: 'reject',
     revealBusy: true,
     ringTimeoutMs: 30_000,
     media: 'relay',
     presence: 'off',
   })
-  await products.putSettings('shop', {
+  await products.changeSettings('shop', {
     busy: 'allow',
     revealBusy: false,
     ringTimeoutMs: null,

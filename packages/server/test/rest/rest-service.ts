@@ -142,6 +142,7 @@ export function startRest(options: RestOptions): RestService {
     onDoubt: () => {},
     onNodeDied: () => {},
     isRelayOnly: () => false,
+    inviteHook: { ask: () => Promise.reject(new Error('no product has an invite hook')) },
     onPassed() {},
     recorder,
     hearsEnds: () => false,
@@ -150,6 +151,7 @@ export function startRest(options: RestOptions): RestService {
     },
   })
   const localLimits = createLocalLimits(config, createMemoryCounters())
+  const guard = createAddressGuard(config.webhookAllow)
   const app = createRest({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
@@ -160,6 +162,7 @@ export function startRest(options: RestOptions): RestService {
     limits,
     localLimits,
     products: stores.products,
+    guard,
     ringTickets,
     isRevoked: () => false,
     revoked: { look: async () => {} },
@@ -191,7 +194,7 @@ export function startRest(options: RestOptions): RestService {
     },
     webhooks: createWebhookEndpoints({
       store: stores.webhooks,
-      guard: createAddressGuard(config.webhookAllow),
+      guard,
       now: clock.now,
       onChanged: async () => {},
     }),

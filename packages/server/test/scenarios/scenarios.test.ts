@@ -16,6 +16,7 @@ import { registerGlare } from './calls/glare.ts'
 import { registerHangingUp } from './calls/hanging-up.ts'
 import { registerHistory } from './calls/history.ts'
 import { registerInterfaceEvents } from './calls/interface-events.ts'
+import { registerInviteHook } from './calls/invite-hook.ts'
 import { registerInvites } from './calls/invites.ts'
 import { registerLimits } from './calls/limits.ts'
 import { registerLosses } from './calls/losses.ts'
@@ -76,6 +77,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerGlare(name, start)
     registerRedial(name, start)
     registerProducts(name, start)
+    registerInviteHook(name, start)
     registerLimits(name, start)
   },
   connecting({ name, start, areSessionsKept }) {

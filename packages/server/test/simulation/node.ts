@@ -95,6 +95,7 @@ export class SimulatedNode {
       recorder,
       hearsEnds: () => false,
       isRelayOnly: () => false,
+      inviteHook: { ask: () => Promise.reject(new Error('no product has an invite hook')) },
       onError: this.options.onError,
       timers,
       newUuid: () => uuidOf(this.names),

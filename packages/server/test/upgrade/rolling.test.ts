@@ -187,7 +187,7 @@ test('a data directory to which the next version added something is opened by th
     }
     written.close()
     await products.putKey({ keyId: 'k', secretHash: new Uint8Array(32), products: ['shop'], origin: 'cli' }, 1)
-    await products.putSettings('shop', {
+    await products.changeSettings('shop', {
       busy: 'reject',
       revealBusy: true,
       ringTimeoutMs: null,

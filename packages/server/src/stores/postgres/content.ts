@@ -10,9 +10,9 @@ import {
   pageSize,
   plainTables,
   secretColumns,
-  settingsColumns,
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
+import { settingsColumns } from '../sql/settings-rows.ts'
 import { endpointColumns } from '../sql/subscribers.ts'
 import { connectSession, openClient, type Row, type SqlParameter } from './connections.ts'
 import { failureOf, startFailure, unavailable } from './failures.ts'

@@ -5,6 +5,7 @@ import {
   type ProductStore,
   revocationKeptMs,
 } from '../../ports/product-store.ts'
+import { changeSettingsSql, settingsColumns, settingsOf, settingsValues } from '../sql/settings-rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 import { policiesOf, policiesSql } from './policies.ts'
 
@@ -52,17 +53,14 @@ const rotateKeySql = `
   ) ${putSecretSql('key')} RETURNING key_id`
 
 const setDisabledSql = 'UPDATE product_keys SET disabled = $2::boolean WHERE key_id = $1 RETURNING key_id'
-// Named, also for the day on which a newer version has added a column: a prepared statement keeps its columns.
-const listSettingsSql =
-  'SELECT product, busy, reveal_busy, ring_timeout_ms, media, presence FROM product_settings ORDER BY product'
-const settingsSql =
-  'SELECT busy, reveal_busy, ring_timeout_ms, media, presence FROM product_settings WHERE product = $1'
-const putSettingsSql = `
-  INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms, media, presence)
-  VALUES ($1, $2, $3::boolean, $4::int, $5, $6)
-  ON CONFLICT (product) DO UPDATE
-  SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms,
-    media = excluded.media, presence = excluded.presence`
+const listSettingsSql = `SELECT ${settingsColumns} FROM product_settings ORDER BY product`
+const settingsSql = `SELECT ${settingsColumns} FROM product_settings WHERE product = $1`
+/** Parameters come as texts, as numbers of 64 bits, or as truth values. */
+const typeOf = new Map([
+  ['reveal_busy', '::boolean'],
+  ['ring_timeout_ms', '::int'],
+])
+const placeOf = (index: number, column: string) => `$${index + 1}${typeOf.get(column) ?? '::text'}`
 const revokeSql = `
   INSERT INTO revocations (participant, not_before, changed_at)
   VALUES ($1, $2::float8::bigint, greatest(
@@ -82,19 +80,16 @@ const pruneRevocationsSql = `
     ORDER BY not_before LIMIT ${pruneSize})
   RETURNING 1`
 
-interface SettingsRow {
-  busy: ProductSettings['busy']
-  reveal_busy: boolean
-  ring_timeout_ms: number | null
-  media: ProductSettings['media']
-  presence: ProductSettings['presence']
-}
-
 /** Product keys and settings, each read from the database: what another process changed is seen at once. */
 export function createProductStore(connections: Connections, close: () => Promise<void>): ProductStore {
   const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
     // Each of the writes leaves the same behind when it is done twice.
     connections.run(text, values, { repeatable: true })
+
+  async function settings(product: string): Promise<ProductSettings> {
+    const [row] = await run(settingsSql, [product])
+    return row === undefined ? defaultProductSettings : settingsOf(row)
+  }
 
   return {
     findKey: async (keyId, now) => keysOf(await run(findKeySql, [now, keyId]))[0],
@@ -105,10 +100,7 @@ export function createProductStore(connections: Connections, close: () => Promis
     setDisabled: async (keyId, disabled) => (await run(setDisabledSql, [keyId, disabled])).length > 0,
     rotateKey: async (keyId, secretHash, oldValidUntil, now) =>
       (await run(rotateKeySql, [keyId, secretHash, oldValidUntil, now])).length > 0,
-    async settings(product) {
-      const [row] = await run(settingsSql, [product])
-      return row === undefined ? defaultProductSettings : settingsOf(row)
-    },
+    settings,
     listSettings: async () =>
       (await run(listSettingsSql, [])).map((row) => ({ product: row.product, settings: settingsOf(row) })),
     async revoke(participant, before) {
@@ -117,8 +109,10 @@ export function createProductStore(connections: Connections, close: () => Promis
     revocations: (since) => run(revocationsSql, [since]),
     pruneRevocations: async (before) => (await run(pruneRevocationsSql, [before])).length,
     policies: async () => policiesOf(await run(policiesSql, [])),
-    async putSettings(product, { busy, revealBusy, ringTimeoutMs, media, presence }) {
-      await run(putSettingsSql, [product, busy, revealBusy, ringTimeoutMs, media, presence])
+    async changeSettings(product, changes) {
+      const sql = `${changeSettingsSql(changes, placeOf)} RETURNING ${settingsColumns}`
+      const [row] = await run(sql, [product, ...settingsValues(changes)])
+      return row === undefined ? settings(product) : settingsOf(row)
     },
     close,
   }
@@ -143,9 +137,4 @@ function keysOf(rows: readonly Row[]): ProductKey[] {
     }
   }
   return keys
-}
-
-function settingsOf(row: SettingsRow): ProductSettings {
-  const { busy, reveal_busy: revealBusy, ring_timeout_ms: ringTimeoutMs, media, presence } = row
-  return { busy, revealBusy, ringTimeoutMs, media, presence }
 }

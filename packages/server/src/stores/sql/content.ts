@@ -52,7 +52,6 @@ export const pageSize = 500
 
 export const keyColumns = ['key_id', 'products', 'disabled', 'origin', 'created_at']
 export const secretColumns = ['key_id', 'secret_hash', 'valid_until']
-export const settingsColumns = ['product', 'busy', 'reveal_busy', 'ring_timeout_ms', 'media', 'presence']
 
 /** Tables whose rows mean the same in both stores: each row is copied as it is. No column may be NULL. */
 export const plainTables = {

@@ -33,6 +33,8 @@ export interface CallRow {
   connected_at: number | null
   ended_at: number | null
   end_reason: string | null
+  /** JSON of what few calls have: `Extra`. */
+  extra: string | null
 }
 
 export interface EventRow {
@@ -80,6 +82,7 @@ const columns: readonly Column[] = [
   { name: 'connected_at', part: (call) => (call.status === 'ringing' ? null : call.connectedAt) },
   { name: 'ended_at', part: (call) => (isLive(call) ? null : call.endedAt) },
   { name: 'end_reason', part: (call) => (isLive(call) ? null : call.endReason) },
+  { name: 'extra', part: extraOf, write: json },
 ]
 const naming = 2
 
@@ -87,6 +90,12 @@ export const callColumns: readonly string[] = columns.map(({ name }) => name)
 
 function silencedOf(call: Call): readonly string[] | null {
   return call.status === 'ringing' && call.silenced.length > 0 ? call.silenced : null
+}
+
+type Extra = Pick<Call, 'redirectedFrom'>
+
+function extraOf({ redirectedFrom }: Call): Extra | null {
+  return redirectedFrom === undefined ? null : { redirectedFrom }
 }
 
 /** Columns of a call, each the bit of its place in `callColumns`. */
@@ -174,6 +183,7 @@ export function callOf(row: CallRow): Call {
     ringTimeoutMs: row.ring_timeout_ms,
     ringExpiresAt: row.ring_expires_at,
     callerPlace: readPlace(row.caller_place),
+    ...(row.extra !== null && (JSON.parse(row.extra) as Extra)),
   }
   if (row.status === 'ringing') {
     const silenced = row.silenced === null ? [] : (JSON.parse(row.silenced) as string[])

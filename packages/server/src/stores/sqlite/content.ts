@@ -11,9 +11,9 @@ import {
   pageSize,
   plainTables,
   secretColumns,
-  settingsColumns,
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
+import { settingsColumns } from '../sql/settings-rows.ts'
 import { endpointColumns } from '../sql/subscribers.ts'
 import { timelineColumns } from '../sql/timeline-rows.ts'
 import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'

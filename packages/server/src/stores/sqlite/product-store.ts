@@ -3,10 +3,16 @@ import {
   defaultProductSettings,
   type Policies,
   type ProductKey,
-  type ProductSettings,
   type ProductStore,
   type Revocation,
 } from '../../ports/product-store.ts'
+import {
+  changeSettingsSql,
+  type SettingsRow,
+  settingsColumns,
+  settingsOf,
+  settingsValues,
+} from '../sql/settings-rows.ts'
 import { attempt } from './connection.ts'
 import { inPages, rowsOfPage } from './pages.ts'
 import type { RowStatement, RowWrites } from './row-writes.ts'
@@ -18,15 +24,6 @@ interface KeyRow {
   origin: ProductKey['origin']
   created_at: number
   secret_hash: Uint8Array
-}
-
-interface SettingsRow {
-  product: string
-  busy: ProductSettings['busy']
-  reveal_busy: number
-  ring_timeout_ms: number | null
-  media: ProductSettings['media']
-  presence: ProductSettings['presence']
 }
 
 /** Revocations that are removed at once. */
@@ -61,20 +58,24 @@ export const pruneRevocationsSql = `
   )`
 
 /**
- * Product keys and settings, each read from the file: what another process changed is seen at once. They are written at a start
- * and from the command line, on the calling thread. While the service runs it only takes tokens back: the writer thread does.
+ * Product keys and settings, each read from the file: what another process changed is seen at once. Keys are
+ * written at a start and from the command line, on the calling thread. What is written while the service runs, settings and
+ * tokens that were taken back, is written by the writer thread.
  */
 export function createProductStore(db: Database, writes: RowWrites): ProductStore {
-  const settings = db.query<SettingsRow, [string]>('SELECT * FROM product_settings WHERE product = ?')
-  const listSettings = db.query<SettingsRow, []>('SELECT * FROM product_settings ORDER BY product')
-  const putSettings = db.query(`
-    INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms, media, presence) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (product) DO UPDATE
-    SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms,
-      media = excluded.media, presence = excluded.presence`)
+  const settings = db.query<SettingsRow, [string]>(`SELECT ${settingsColumns} FROM product_settings WHERE product = ?`)
+  const listSettings = db.query<SettingsRow & { product: string }, []>(
+    `SELECT ${settingsColumns} FROM product_settings ORDER BY product`,
+  )
   const revocations = db.query<Revocation, [number, string]>(revocationsSql)
 
   const write = (statement: RowStatement) => writes.rows({ type: 'rows', statements: [statement], isLight: false })
+
+  const settingsNow = (product: string) =>
+    attempt(() => {
+      const row = settings.get(product)
+      return row === null ? defaultProductSettings : settingsOf(row)
+    })
 
   async function namesOf(policy: keyof Policies): Promise<string[]> {
     const page = db.query<{ name: string }, [string]>(policiesSql[policy])
@@ -88,18 +89,13 @@ export function createProductStore(db: Database, writes: RowWrites): ProductStor
 
   return {
     ...createKeys(db),
-    settings(product) {
-      return attempt(() => {
-        const row = settings.get(product)
-        return row === null ? defaultProductSettings : settingsOf(row)
-      })
-    },
+    settings: settingsNow,
     listSettings: () =>
       attempt(() => listSettings.all().map((row) => ({ product: row.product, settings: settingsOf(row) }))),
-    putSettings(product, { busy, revealBusy, ringTimeoutMs, media, presence }) {
-      return attempt(() => {
-        putSettings.run(product, busy, revealBusy ? 1 : 0, ringTimeoutMs, media, presence)
-      })
+    async changeSettings(product, changes) {
+      const values = settingsValues(changes).map((value) => (typeof value === 'boolean' ? Number(value) : value))
+      await write([changeSettingsSql(changes, () => '?'), product, ...values])
+      return settingsNow(product)
     },
     async policies() {
       const relayOnly = await namesOf('relayOnly')
@@ -183,9 +179,4 @@ function keysOf(rows: readonly KeyRow[]): ProductKey[] {
     }
   }
   return keys
-}
-
-function settingsOf(row: SettingsRow): ProductSettings {
-  const { busy, reveal_busy, ring_timeout_ms: ringTimeoutMs, media, presence } = row
-  return { busy, revealBusy: reveal_busy !== 0, ringTimeoutMs, media, presence }
 }

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { type CallRef, type Participant, participantKey, sideOf } from '../call/call.ts'
+import { checkInvite, type InviteCommand, type InviteVerdict } from '../call/invite.ts'
+import type { InviteHook, Verdict } from '../invite-hook/invite-hook.ts'
+import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
+import type { ProductSettings } from '../ports/product-store.ts'
+import type { ClientSession, Waiter } from './request.ts'
+
+export interface AskBackendOptions {
+  readonly store: Pick<CallSteps, 'load'> & Pick<LiveCallReads, 'liveCallsOf'>
+  readonly hook: InviteHook
+}
+
+/** An invite that a client sent. */
+export interface Invited {
+  readonly session: ClientSession
+  readonly command: InviteCommand
+  /** The `call_uuid` that the client gave: by it the client can hang up before the backend has decided. */
+  readonly named: string | undefined
+  readonly waiter: Waiter | undefined
+}
+
+/** The invite as the backend of its product wants it; as it is where none decides [HOOK5]. */
+export type AskBackend = (invited: Invited, settings: ProductSettings) => Promise<InviteCommand>
+
+export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend {
+  /** A repeat is answered as before, and who is over a limit is refused: nobody is asked about either. */
+  async function isToBeAsked({ rate, actor, maxRinging }: InviteCommand, known: boolean): Promise<boolean> {
+    if (known || !rate.ok) return false
+    const live = await store.liveCallsOf(actor.participant)
+    const isOwnRing = (call: (typeof live)[number]) =>
+      call.status === 'ringing' && sideOf(call, actor.participant) === 'caller'
+    return live.filter(isOwnRing).length < maxRinging
+  }
+
+  return async ({ session, command: given, named, waiter }, settings) => {
+    const { inviteUrl: url, inviteSecret: secret, inviteFailure: failure } = settings
+    if (url === null || secret === null) return given
+    const { product } = session.participant
+    const callee: Participant = { product, ...given.callee }
+    const found = await store.load({ product, callUuid: given.callUuid })
+    const isOwn = found !== undefined && sideOf(found, session.participant) === 'caller'
+    // Nothing about a call of strangers may show, in the question neither [UUID1].
+    const callUuid = found === undefined || isOwn ? given.callUuid : given.freshUuid
+    const command: InviteCommand = { ...given, callUuid, askedFor: fingerprintOf(callee) }
+    if (!(await isToBeAsked(command, isOwn))) return { ...command, verdict: { is: 'unasked' } }
+    const signal = waiter?.waitsOutside(named) ?? new AbortController().signal
+    const decider = { url, secret, failure }
+    const verdict = await hook.ask(questionOf({ product, callUuid }, command, callee, decider), signal)
+    return applied(command, session, verdict, failure)
+  }
+}
+
+type Decider = Parameters<InviteHook['ask']>[0]['decider']
+
+function questionOf(ref: CallRef, command: InviteCommand, callee: Participant, decider: Decider) {
+  const { actor, callType, contextType, contextId, metadata } = command
+  const caller = { ...actor.participant, displayName: actor.displayName }
+  return { ...ref, decider, caller, callee, callType, contextType, contextId, metadata }
+}
+
+/** A hash: who was called is not kept where somebody else was rung. */
+function fingerprintOf(callee: Participant): string {
+  return createHash('sha256').update(participantKey(callee)).digest('base64url').slice(0, 22)
+}
+
+/** What was decided, checked as the invite was: meanwhile its token may be over, and a backend may redirect to anybody. */
+function applied(
+  command: InviteCommand,
+  session: ClientSession,
+  verdict: Verdict,
+  failure: ProductSettings['inviteFailure'],
+): InviteCommand {
+  switch (verdict.decision) {
+    case 'withdrawn':
+      return { ...command, verdict: { is: 'withdrawn' } }
+    case 'refuse':
+      return { ...command, verdict: refusedFor(verdict.reason ?? 'refused') }
+    case 'allow': {
+      const { metadata = command.metadata, ringTimeoutMs = command.ringTimeoutMs } = verdict
+      const shorter = Math.min(ringTimeoutMs, command.ringTimeoutMs)
+      return { ...command, metadata, ringTimeoutMs: shorter, verdict: allowed }
+    }
+    case 'redirect': {
+      const { callee } = verdict
+      if (checkInvite(session, session.participant, callee, command.callType) === undefined)
+        return { ...command, callee, verdict: { is: 'allowed', isRedirected: true } }
+      return { ...command, verdict: failure === 'allow' ? allowed : refusedFor('unavailable') }
+    }
+  }
+}
+
+const allowed: InviteVerdict = { is: 'allowed', isRedirected: false }
+const refusedFor = (reason: string): InviteVerdict => ({ is: 'refused', reason })

@@ -1,0 +1,164 @@
+/**
+ * Asks the backend of a product about an invite before anything rings [HOOK5].
+ *
+ *   const hook = createInviteHook({ post, now, onAsked })
+ *   await hook.ask(question, signal) → what was decided: `Verdict`
+ */
+import { type CallRef, callKey, type Participant, participantKey } from '../call/call.ts'
+import type { Post } from '../outgoing/post.ts'
+import { signWebhook } from '../outgoing/signature.ts'
+import type { ProductSettings } from '../ports/product-store.ts'
+import { type Decided, readDecision } from './answer.ts'
+import { createTurns, type Release } from './turns.ts'
+
+/** A backend has so long to decide, the wait for a turn included. In ms. */
+export const decisionMs = 2_000
+
+/** Who decides for a product, and what is so where nobody does. */
+export interface Decider {
+  readonly url: string
+  readonly secret: string
+  readonly failure: ProductSettings['inviteFailure']
+}
+
+export interface Question extends CallRef {
+  readonly decider: Decider
+  readonly caller: Participant & { readonly displayName: string }
+  readonly callee: Participant
+  readonly callType: string
+  readonly contextType: string
+  readonly contextId: string
+  readonly metadata: Readonly<Record<string, unknown>> | null
+}
+
+/** `withdrawn`: the caller hung up before it was decided. */
+export type Verdict = Decided | { readonly decision: 'withdrawn' }
+
+/** How a question ended: `failed`, where no valid answer came in time. */
+export type AskResult = Verdict['decision'] | 'failed'
+
+/** What is said of a question in logs, metrics and the call's timeline. */
+export interface Asked {
+  readonly question: Question
+  readonly result: AskResult
+  readonly afterMs: number
+  /** Why it failed, and nothing of what was sent or answered. */
+  readonly problem?: string
+}
+
+export interface InviteHook {
+  /** The same question again joins the one that is open. `signal` withdraws it. */
+  ask(question: Question, signal: AbortSignal): Promise<Verdict>
+}
+
+export interface InviteHookOptions {
+  readonly post: Post
+  /** Wall clock, ms since the epoch. */
+  readonly now: () => number
+  readonly onAsked: (asked: Asked) => void
+  /** Tests do not wait for it. */
+  readonly decisionMs?: number
+}
+
+interface Open {
+  readonly verdict: Promise<Verdict>
+  readonly abort: AbortController
+}
+
+export function createInviteHook(options: InviteHookOptions): InviteHook {
+  const { onAsked, decisionMs: limitMs = decisionMs } = options
+  const turn = createTurns()
+  const open = new Map<string, Open>()
+
+  async function asked(question: Question, withdrawn: AbortSignal): Promise<Verdict> {
+    const begin = performance.now()
+    const end = (result: AskResult, problem?: string) =>
+      onAsked({ question, result, afterMs: Math.round(performance.now() - begin), ...(problem && { problem }) })
+    const signal = AbortSignal.any([withdrawn, AbortSignal.timeout(limitMs)])
+    const release = await turn(question.product, participantKey(question.caller), signal)
+    const decided = await inTurn(question, release, signal)
+    if (withdrawn.aborted) {
+      end('withdrawn')
+      return { decision: 'withdrawn' }
+    }
+    if ('problem' in decided) {
+      end('failed', decided.problem)
+      return question.decider.failure === 'allow'
+        ? { decision: 'allow' }
+        : { decision: 'refuse', reason: 'unavailable' }
+    }
+    end(decided.decision)
+    return decided
+  }
+
+  async function inTurn(question: Question, release: Release | undefined, signal: AbortSignal) {
+    if (release === undefined) return tooMany
+    try {
+      // Its turn came with the end of its time.
+      return signal.aborted ? tooMany : await decisionOf(options, question, signal)
+    } finally {
+      release()
+    }
+  }
+
+  return {
+    ask(question, signal) {
+      const key = `${callKey(question)}${participantKey(question.caller)}`
+      let one = open.get(key)
+      if (one === undefined) {
+        const abort = new AbortController()
+        one = { abort, verdict: asked(question, abort.signal).finally(() => open.delete(key)) }
+        open.set(key, one)
+      }
+      const { abort, verdict } = one
+      const withdraw = () => abort.abort()
+      if (signal.aborted) withdraw()
+      signal.addEventListener('abort', withdraw)
+      return verdict.finally(() => signal.removeEventListener('abort', withdraw))
+    },
+  }
+}
+
+const tooMany = { problem: 'too many questions were open' }
+
+/** What an answer says, or why it says nothing. */
+async function decisionOf(
+  { post, now }: Pick<InviteHookOptions, 'post' | 'now'>,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Decided | { readonly problem: string }> {
+  const { url, secret } = question.decider
+  const id = idOf(question)
+  const body = bodyOf(question, now())
+  const timestamp = Math.floor(now() / 1_000)
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'Ringwire',
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signWebhook({ id, timestamp, body }, [secret]),
+  }
+  let answer = await post({ url, headers, body, signal })
+  // Nobody may have been there any more. It goes once more, on a new connection.
+  if (!answer.ok && answer.wasStale) answer = await post({ url, headers, body, signal })
+  if (!answer.ok) return { problem: answer.cause ?? answer.error }
+  if (answer.status !== 200) return { problem: `status ${answer.status}` }
+  const decided = answer.isCut ? undefined : readDecision(answer.body)
+  return decided ?? { problem: 'the answer is no decision' }
+}
+
+/** The same for the same call: a backend that is asked again can tell. */
+function idOf({ callUuid }: CallRef): string {
+  return `inv_${callUuid.replaceAll('-', '')}`
+}
+
+function bodyOf(question: Question, at: number): string {
+  const { callUuid, caller, callee, callType, contextType, contextId, metadata } = question
+  const data = {
+    call_uuid: callUuid,
+    caller: { user_id: caller.userId, role: caller.role, display_name: caller.displayName },
+    callee: { user_id: callee.userId, role: callee.role },
+    ...{ call_type: callType, context_type: contextType, context_id: contextId, metadata },
+  }
+  return JSON.stringify({ type: 'call.invite', timestamp: new Date(at).toISOString(), data })
+}
