@@ -1,9 +1,25 @@
 import { expect, test } from 'bun:test'
-import { soon, until } from './patience.ts'
+import { inTime, soon, until } from './patience.ts'
 
 test('where the machine stood still, what has to be soon may take as much longer', () => {
   Bun.sleepSync(1_000)
   expect(soon(50)).toBeGreaterThanOrEqual(900)
+})
+
+test('what failed while the machine stood still runs once more, and what failed by itself does not', async () => {
+  let runs = 0
+  const late = async () => {
+    if (++runs === 1) Bun.sleepSync(1_000)
+    if (runs === 1) throw new Error('too late')
+    return runs
+  }
+  expect(await inTime(late)).toBe(2)
+  const wrong = async () => {
+    runs++
+    throw new Error('wrong')
+  }
+  await expect(inTime(wrong)).rejects.toThrow('wrong')
+  expect(runs).toBe(3)
 })
 
 test('until resolves when it is so, and a failure says what was waited for', async () => {

@@ -42,6 +42,21 @@ export function soon(ms: number): number {
   return Math.ceil(ms * busyness() + stalledMs())
 }
 
+/**
+ * Runs what comes out as it should only if the service is in time by a bound of its own. If it fails and this process stood
+ * still meanwhile, as it does where the machine does, it runs once more: so `work` begins anew each time. Three times at most.
+ */
+export async function inTime<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    const before = stalledMs()
+    try {
+      return await work()
+    } catch (error) {
+      if (tries === 3 || stalledMs() <= before) throw error
+    }
+  }
+}
+
 /** Between two looks, in ms: close together at first, and rarer for what takes its time. */
 const firstPauseMs = 2
 const longestPauseMs = 50

@@ -14,11 +14,12 @@ afterAll(() => decider?.close())
 
 const never = AbortSignal.any([])
 
-function open(decisionMs?: number) {
+/** So long that nobody is late. */
+function open(decisionMs = 20_000) {
   const asked: Asked[] = []
   const post = createPost({ guard: createAddressGuard(['127.0.0.1']), shownBytes: 16_384 })
   const onAsked = (one: Asked) => void asked.push(one)
-  return { asked, hook: createInviteHook({ post, now: Date.now, onAsked, ...(decisionMs && { decisionMs }) }) }
+  return { asked, hook: createInviteHook({ post, now: Date.now, onAsked, decisionMs }) }
 }
 
 function question(calleeId: string, more: Partial<Question> = {}): Question {
@@ -71,7 +72,7 @@ test('[HOOK5] who hangs up withdraws it for all who wait, and the request is giv
 })
 
 test('[HOOK5] 50 questions of a product are open, others wait for their turn in the same time, and other products do not', async () => {
-  const { hook, asked } = open(1_000)
+  const { hook, asked } = open()
   let here = 0
   let most = 0
   const { promise: opened, resolve: openUp } = Promise.withResolvers<void>()
