@@ -283,9 +283,9 @@ test('[HOOK5] nothing rings that nobody was asked about', () => {
 })
 
 test('[HOOK5] a repeat finds the call that was redirected, by whom its client called', () => {
-  const verdict = { is: 'allowed', isRedirected: true } as const
+  const verdict = { is: 'allowed' } as const
   const to = { userId: dave.userId, role: dave.role }
-  const decision = invite([], { callee: to, verdict, askedFor: 'bob' })
+  const decision = invite([], { callee: to, verdict, askedFor: 'bob', redirectedFrom: 'bob' })
   const call = decision.ok ? decision.call : undefined
   expect(call).toMatchObject({ callee: to, redirectedFrom: 'bob' })
   expect(invite([], { askedFor: 'bob' }, call)).toMatchObject({ ok: true, created: false })
@@ -293,6 +293,6 @@ test('[HOOK5] a repeat finds the call that was redirected, by whom its client ca
     expect(invite([], { ...(askedFor && { askedFor }) }, call)).toMatchObject({ code: 'CALL_ID_CONFLICT' })
   }
   // Without a redirection nothing of it is kept.
-  const plain = invite([], { verdict: { is: 'allowed', isRedirected: false }, askedFor: 'bob' })
+  const plain = invite([], { verdict, askedFor: 'bob' })
   expect(plain.ok && plain.call.redirectedFrom).toBeUndefined()
 })

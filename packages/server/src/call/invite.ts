@@ -50,15 +50,16 @@ export interface InviteCommand {
   readonly busy: 'allow' | 'reject'
   /** Where the backend of the product decides on invites: what it said [HOOK5]. */
   readonly verdict?: InviteVerdict
-  /** Then: the fingerprint of whom the client calls. A backend may have it call somebody else. */
+  /** Then: the fingerprint of whom the client calls. */
   readonly askedFor?: string
+  /** The same, where the backend has somebody else called, who is the `callee`. */
+  readonly redirectedFrom?: string
 }
 
 /** `unasked`: nobody was asked, because the invite seemed to be a repeat, or over a limit. `withdrawn`: its caller gave it up. */
 export type InviteVerdict =
-  | { readonly is: 'allowed'; readonly isRedirected: boolean }
   | { readonly is: 'refused'; readonly reason: string }
-  | { readonly is: 'withdrawn' | 'unasked' }
+  | { readonly is: 'allowed' | 'withdrawn' | 'unasked' }
 
 export type InviteAcceptance = Acceptance & {
   /** False where the reply names a call that was there before [INV3, INV7]. */
@@ -218,7 +219,7 @@ function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): bo
 }
 
 function newCall(command: InviteCommand, callUuid: string, now: number) {
-  const { actor, callee } = command
+  const { actor, callee, redirectedFrom } = command
   return {
     product: actor.participant.product,
     callUuid,
@@ -229,7 +230,7 @@ function newCall(command: InviteCommand, callUuid: string, now: number) {
     contextId: command.contextId,
     callType: command.callType,
     metadata: command.metadata,
-    ...(isRedirected(command) && { redirectedFrom: command.askedFor }),
+    ...(redirectedFrom !== undefined && { redirectedFrom }),
     startedAt: now,
     ringTimeoutMs: command.ringTimeoutMs,
     ringExpiresAt: now + command.ringTimeoutMs,
@@ -241,10 +242,6 @@ function ring(command: InviteCommand, callUuid: string, now: number): Step {
   const call: RingingCall = { ...newCall(command, callUuid, now), status: 'ringing', silenced: [] }
   const notices = [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, now) }] as const
   return { call, event: { type: 'invited', at: now, by: byOf(command.actor), notices } }
-}
-
-function isRedirected({ verdict, askedFor }: InviteCommand): boolean {
-  return askedFor !== undefined && verdict?.is === 'allowed' && verdict.isRedirected
 }
 
 type AtOnce =

@@ -84,11 +84,15 @@ function applied(
     case 'redirect': {
       const { callee } = verdict
       if (checkInvite(session, session.participant, callee, command.callType) === undefined)
-        return { ...command, callee, verdict: { is: 'allowed', isRedirected: true } }
+        return { ...command, ...redirectedTo(callee, command), verdict: allowed }
       return { ...command, verdict: failure === 'allow' ? allowed : refusedFor('unavailable') }
     }
   }
 }
 
-const allowed: InviteVerdict = { is: 'allowed', isRedirected: false }
+const allowed: InviteVerdict = { is: 'allowed' }
+const redirectedTo = (callee: InviteCommand['callee'], { askedFor }: InviteCommand) => ({
+  callee,
+  ...(askedFor !== undefined && { redirectedFrom: askedFor }),
+})
 const refusedFor = (reason: string): InviteVerdict => ({ is: 'refused', reason })

@@ -24,10 +24,10 @@ import { type Machine, strict, violated } from './machine.ts'
 
 /** Part A for invites: every situation between two people, every uuid, limit and engagement, against the table. */
 
-const now = start + 10_000
+export const now = start + 10_000
 /** So long after its end an invite that names a call is still its repeat [UUID1]. */
 const repeatedMs = 120_000
-const me = actorOf(alice, 'a-1', 'phone')
+export const me = actorOf(alice, 'a-1', 'phone')
 const second = actorOf(alice, 'a-2', 'phone')
 const tablet = actorOf(alice, 'a-3', 'tablet')
 const gone = actorOf(alice, 'a-0', 'phone')
@@ -106,7 +106,11 @@ function callsOf(
 const other = (who: Participant) => (who === alice ? bob : alice)
 
 /** What bob does besides, and whether that makes him busy [INV5]. */
-const elsewhere: readonly { readonly name: string; readonly calls: readonly LiveCall[]; readonly busy: boolean }[] = [
+export const elsewhere: readonly {
+  readonly name: string
+  readonly calls: readonly LiveCall[]
+  readonly busy: boolean
+}[] = [
   { name: 'nothing', calls: [], busy: false },
   { name: 'is called by dave', calls: [between(ringingCall(), dave, bob, 21)], busy: false },
   {
@@ -149,11 +153,11 @@ const ringingElsewhere = [
   between(ringingCall({ ringExpiresAt: now - 1 }), alice, { ...carol, userId: 'erin' }, 33),
 ]
 /** Alice talks to carol all the while, and dave calls her: that is nobody's business here. */
-const ringsHer = between(ringingCall({ callerPlace: heldBy(actorOf(dave, 'd-1')) }), dave, alice, 42)
-const noise = between(answeredCall({ calleePlace: leftBy(actorOf(carol, 'c-1'), start) }), alice, carol, 41)
+export const ringsHer = between(ringingCall({ callerPlace: heldBy(actorOf(dave, 'd-1')) }), dave, alice, 42)
+export const noise = between(answeredCall({ calleePlace: leftBy(actorOf(carol, 'c-1'), start) }), alice, carol, 41)
 
 /** The calls whose uuid an invite may carry. */
-function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid']; call: Call | undefined }[] {
+export function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid']; call: Call | undefined }[] {
   const plain = out === undefined && crossing === undefined && talk === undefined
   const statuses = plain ? (['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const) : (['ended'] as const)
   const over = statuses.map((status) => overCall({ status }))
@@ -179,7 +183,7 @@ function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid
 /** Some invites carry some, and some none. */
 const metadataOf = (policy: 'allow' | 'reject') => (policy === 'allow' ? null : { subject: 'a question' })
 
-function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow' | 'reject'): InviteCommand {
+export function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow' | 'reject'): InviteCommand {
   return {
     actor: me,
     callee: { userId: bob.userId, role: bob.role },
@@ -197,7 +201,7 @@ function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow'
 }
 
 /** A new call, whole. */
-function newCall(callUuid: string, busy: boolean, metadata: InviteCommand['metadata']): Step {
+export function newCall(callUuid: string, busy: boolean, metadata: InviteCommand['metadata']): Step {
   const call = {
     product: 'shop',
     callUuid,
@@ -234,7 +238,7 @@ function newCall(callUuid: string, busy: boolean, metadata: InviteCommand['metad
   return { call: { ...call, status: 'busy', ...end }, event: { type: 'busy', at: now, by, notices: [] } }
 }
 
-interface Given {
+export interface Given {
   readonly calls: Between
   readonly named: Call | undefined
   readonly newUuid: string
@@ -243,7 +247,7 @@ interface Given {
   readonly metadata: InviteCommand['metadata']
 }
 
-function expectedOf(outcome: InviteOutcome, given: Given): unknown {
+export function expectedOf(outcome: InviteOutcome, given: Given): unknown {
   const { calls, calleeBusy } = given
   switch (outcome.kind) {
     case 'refused': {
@@ -285,7 +289,11 @@ function talksAndWishes(out: InviteCase['out']): readonly Pick<InviteCase, 'talk
 }
 
 /** Every state that two people can be in with each other; two crossing invites never ring at once [INV6]. */
-function* situations(): Generator<{ each: Omit<InviteCase, 'uuid' | 'limit' | 'busy'>; calls: Between; name: string }> {
+export function* situations(): Generator<{
+  each: Omit<InviteCase, 'uuid' | 'limit' | 'busy'>
+  calls: Between
+  name: string
+}> {
   for (const out of placeKinds) {
     for (const crossing of out === '-' ? (['-', 'held', 'left'] as const) : (['-'] as const)) {
       for (const { talk, wish } of talksAndWishes(out)) {

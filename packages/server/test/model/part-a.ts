@@ -12,6 +12,7 @@ import {
   checkStops,
   checkTime,
 } from './service-check.ts'
+import { checkVerdicts } from './verdict-check.ts'
 
 /** The one that takes as long as all the others. */
 export const everyInvite = '[INV3] [INV5] [INV6] [INV7] [INV8] every invite in every situation'
@@ -36,5 +37,6 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[END3] lost clocks stand still in an outage', check: checkOutages },
   { name: '[END1] the service changes nothing of a call that is over', check: checkServiceOnOver },
   { name: everyInvite, check: (rules) => checkInvites(rules).cases },
+  { name: '[HOOK5] the verdict of a backend, in every situation', check: checkVerdicts },
   { name: '[INV1] action, role, self and type, in this order', check: checkInviteRights },
 ]
