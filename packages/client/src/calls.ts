@@ -102,7 +102,7 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
   }
 }
 
-/** A call that this client knows by the service's word alone. */
+/** A call of which this client only knows what the service says. */
 function seedOf(data: ActiveCall | CallRinging, direction: Direction, peer: Peer, state: CallState): CallSeed {
   const { call_uuid: callUuid, call_type: callType, context_type: contextType, context_id: contextId } = data
   const metadata = 'metadata' in data ? data.metadata : undefined

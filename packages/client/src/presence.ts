@@ -127,13 +127,13 @@ export function createPresence({ WebSocket = globalThis.WebSocket }: PresenceOpt
 
 const nameOf = ({ role, userId }: WatchedPeer) => JSON.stringify([role, userId])
 
-/** Undefined where the message is for the client alone. */
+/** Undefined if the message says nothing about presence. */
 function read(text: string): Record<string, unknown> | undefined {
   const message = /"(auth\.ok|presence[.-])/.test(text) && parseJson(text)
   return isObject(message) ? message : undefined
 }
 
-/** What is known of those who were watched before stays. */
+/** Peers that were watched before keep their last known state. */
 function watched(wanted: readonly WatchedPeer[], before: readonly PeerPresence[]): PeerPresence[] {
   const known = new Map(before.map((peer) => [nameOf(peer), peer]))
   return wanted.map((peer) => known.get(nameOf(peer)) ?? unknown(peer))

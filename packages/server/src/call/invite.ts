@@ -48,7 +48,7 @@ export interface InviteCommand {
   readonly rate: InviteRate
   readonly maxRinging: number
   readonly busy: 'allow' | 'reject'
-  /** Where the backend of the product decides on invites: what it said [HOOK5]. */
+  /** What the backend of the product said, if it decides on invites [HOOK5]. */
   readonly verdict?: InviteVerdict
   /** Then: the fingerprint of whom the client calls. */
   readonly askedFor?: string
@@ -56,7 +56,7 @@ export interface InviteCommand {
   readonly redirectedFrom?: string
 }
 
-/** `unasked`: nobody was asked, because the invite seemed to be a repeat, or over a limit. `withdrawn`: its caller gave it up. */
+/** `unasked`: the invite seemed to be a repeat or over a limit, so the backend was not asked. `withdrawn`: its caller gave it up. */
 export type InviteVerdict =
   | { readonly is: 'refused'; readonly reason: string }
   | { readonly is: 'allowed' | 'withdrawn' | 'unasked' }

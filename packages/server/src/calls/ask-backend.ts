@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type CallRef, type Participant, participantKey, sideOf } from '../call/call.ts'
 import { checkInvite, type InviteCommand, type InviteVerdict } from '../call/invite.ts'
-import type { InviteHook, Verdict } from '../invite-hook/invite-hook.ts'
+import type { InviteHook, Question, Verdict } from '../invite-hook/invite-hook.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
 import type { ClientSession, Waiter } from './request.ts'
@@ -20,11 +20,11 @@ export interface Invited {
   readonly waiter: Waiter | undefined
 }
 
-/** The invite as the backend of its product wants it; as it is where none decides [HOOK5]. */
+/** Answers the invite as the backend of its product wants it, or unchanged if no backend decides [HOOK5]. */
 export type AskBackend = (invited: Invited, settings: ProductSettings) => Promise<InviteCommand>
 
 export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend {
-  /** A repeat is answered as before, and who is over a limit is refused: nobody is asked about either. */
+  /** The backend is not asked about a repeat, which is answered as before, nor about an invite over a limit. */
   async function isToBeAsked({ rate, actor, maxRinging }: InviteCommand, known: boolean): Promise<boolean> {
     if (known || !rate.ok) return false
     const live = await store.liveCallsOf(actor.participant)
@@ -40,37 +40,32 @@ export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend
     const callee: Participant = { product, ...given.callee }
     const found = await store.load({ product, callUuid: given.callUuid })
     const isOwn = found !== undefined && sideOf(found, session.participant) === 'caller'
-    // Nothing about a call of strangers may show, in the question neither [UUID1].
+    // The question must not show anything about a call of strangers either [UUID1].
     const callUuid = found === undefined || isOwn ? given.callUuid : given.freshUuid
     const command: InviteCommand = { ...given, callUuid, askedFor: fingerprintOf(callee) }
     if (!(await isToBeAsked(command, isOwn))) return { ...command, verdict: { is: 'unasked' } }
     const signal = waiter?.waitsOutside(named) ?? new AbortController().signal
     const decider = { url, secret, failure }
-    const verdict = await hook.ask(questionOf({ product, callUuid }, command, callee, decider), signal)
-    return applied(command, session, verdict, failure)
+    const mayCall: Question['mayCall'] = (other) =>
+      checkInvite(session, session.participant, other, command.callType) === undefined
+    const question = { ...questionOf({ product, callUuid }, command, callee), decider, mayCall }
+    return applied(command, await hook.ask(question, signal))
   }
 }
 
-type Decider = Parameters<InviteHook['ask']>[0]['decider']
-
-function questionOf(ref: CallRef, command: InviteCommand, callee: Participant, decider: Decider) {
+function questionOf(ref: CallRef, command: InviteCommand, callee: Participant) {
   const { actor, callType, contextType, contextId, metadata } = command
   const caller = { ...actor.participant, displayName: actor.displayName }
-  return { ...ref, decider, caller, callee, callType, contextType, contextId, metadata }
+  return { ...ref, caller, callee, callType, contextType, contextId, metadata }
 }
 
-/** A hash: who was called is not kept where somebody else was rung. */
+/** A hash. The name of a callee who was not rung is not kept. */
 function fingerprintOf(callee: Participant): string {
   return createHash('sha256').update(participantKey(callee)).digest('base64url').slice(0, 22)
 }
 
-/** What was decided, checked as the invite was: meanwhile its token may be over, and a backend may redirect to anybody. */
-function applied(
-  command: InviteCommand,
-  session: ClientSession,
-  verdict: Verdict,
-  failure: ProductSettings['inviteFailure'],
-): InviteCommand {
+/** The invite as it was decided. */
+function applied(command: InviteCommand, verdict: Verdict): InviteCommand {
   switch (verdict.decision) {
     case 'withdrawn':
       return { ...command, verdict: { is: 'withdrawn' } }
@@ -81,12 +76,8 @@ function applied(
       const shorter = Math.min(ringTimeoutMs, command.ringTimeoutMs)
       return { ...command, metadata, ringTimeoutMs: shorter, verdict: allowed }
     }
-    case 'redirect': {
-      const { callee } = verdict
-      if (checkInvite(session, session.participant, callee, command.callType) === undefined)
-        return { ...command, ...redirectedTo(callee, command), verdict: allowed }
-      return { ...command, verdict: failure === 'allow' ? allowed : refusedFor('unavailable') }
-    }
+    case 'redirect':
+      return { ...command, ...redirectedTo(verdict.callee, command), verdict: allowed }
   }
 }
 

@@ -122,7 +122,7 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     const { session, command, settings, waiter } = ready
     const caller = session.participant
     const callee: Participant = { product: caller.product, ...command.callee }
-    // Nothing is written before it is clear that the callee can be told.
+    // Without the sessions of the callee nobody could tell it of the call, so nothing is written.
     const rung = await sessions.liveOf(callee, undefined, clock.now())
     const decision = await withQuality<InviteDecision>((seen) =>
       commit(

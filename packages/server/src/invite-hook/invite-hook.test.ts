@@ -36,6 +36,7 @@ function question(calleeId: string, more: Partial<Question> = {}): Question {
     decider: { url: decider.url, secret: newWebhookSecret(), failure: 'refuse' },
     caller: { product, role: 'customer', userId: `caller-of-${calleeId}`, displayName: 'Ann' },
     callee: { product, role: 'agent', userId: calleeId },
+    mayCall: ({ role }) => role === 'agent',
     ...more,
   }
 }
@@ -106,6 +107,22 @@ test('[HOOK5] whose turn does not come in time is answered as the product says, 
   expect(asked.map(({ result }) => result)).toEqual(Array(4).fill('failed'))
   // Whose turn came at the very end may still have asked.
   for (const { problem } of asked) expect(['timeout', 'too many questions were open']).toContain(problem ?? '')
+})
+
+test('[HOOK5] an answer that redirects to whom the caller may not call is not valid, and says why', async () => {
+  const { hook, asked } = open()
+  const [eve, mallory] = ['agent', 'doctor'].map((role) => ({ role, user_id: 'somebody' }))
+  decider.about('moved', () => ({ decision: 'redirect', callee: eve }))
+  expect(await hook.ask(question('moved'), never)).toEqual({
+    decision: 'redirect',
+    callee: { role: 'agent', userId: 'somebody' },
+  })
+  decider.about('moved', () => ({ decision: 'redirect', callee: mallory }))
+  expect(await hook.ask(question('moved'), never)).toEqual({ decision: 'refuse', reason: 'unavailable' })
+  expect(asked.map(({ result, problem }) => [result, problem])).toEqual([
+    ['redirect', undefined],
+    ['failed', 'the caller may not call whom the answer names'],
+  ])
 })
 
 test('[HOOK4] [HOOK5] a backend at an address that is not allowed is not asked', async () => {

@@ -5,16 +5,17 @@
  *   await hook.ask(question, signal) → what was decided: `Verdict`
  */
 import { type CallRef, callKey, type Participant, participantKey } from '../call/call.ts'
+import { hookBody } from '../call/hook.ts'
 import type { Post } from '../outgoing/post.ts'
-import { signWebhook } from '../outgoing/signature.ts'
+import { signedHeaders } from '../outgoing/signature.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
 import { type Decided, readDecision } from './answer.ts'
 import { createTurns, type Release } from './turns.ts'
 
-/** A backend has so long to decide, the wait for a turn included. In ms. */
+/** The time that a backend has to decide, the wait for a turn included, in ms. */
 export const decisionMs = 2_000
 
-/** Who decides for a product, and what is so where nobody does. */
+/** The backend that decides for a product, and what becomes of an invite if it does not. */
 export interface Decider {
   readonly url: string
   readonly secret: string
@@ -29,15 +30,17 @@ export interface Question extends CallRef {
   readonly contextType: string
   readonly contextId: string
   readonly metadata: Readonly<Record<string, unknown>> | null
+  /** Whether the caller may call somebody: an answer that redirects to anybody else is not valid. */
+  readonly mayCall: (callee: Pick<Participant, 'role' | 'userId'>) => boolean
 }
 
 /** `withdrawn`: the caller hung up before it was decided. */
 export type Verdict = Decided | { readonly decision: 'withdrawn' }
 
-/** How a question ended: `failed`, where no valid answer came in time. */
+/** How a question ended. `failed`: no valid answer came in time. */
 export type AskResult = Verdict['decision'] | 'failed'
 
-/** What is said of a question in logs, metrics and the call's timeline. */
+/** A question that has ended, for logs, metrics and the timeline of its call. */
 export interface Asked {
   readonly question: Question
   readonly result: AskResult
@@ -129,22 +132,18 @@ async function decisionOf(
 ): Promise<Decided | { readonly problem: string }> {
   const { url, secret } = question.decider
   const id = idOf(question)
-  const body = bodyOf(question, now())
-  const timestamp = Math.floor(now() / 1_000)
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Ringwire',
-    'webhook-id': id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signWebhook({ id, timestamp, body }, [secret]),
-  }
+  const at = now()
+  const body = bodyOf(question, at)
+  const headers = signedHeaders({ id, body }, [secret], at)
   let answer = await post({ url, headers, body, signal })
   // Nobody may have been there any more. It goes once more, on a new connection.
   if (!answer.ok && answer.wasStale) answer = await post({ url, headers, body, signal })
   if (!answer.ok) return { problem: answer.cause ?? answer.error }
   if (answer.status !== 200) return { problem: `status ${answer.status}` }
   const decided = answer.isCut ? undefined : readDecision(answer.body)
-  return decided ?? { problem: 'the answer is no decision' }
+  if (decided === undefined) return { problem: 'the answer is no decision' }
+  const isWrong = decided.decision === 'redirect' && !question.mayCall(decided.callee)
+  return isWrong ? { problem: 'the caller may not call whom the answer names' } : decided
 }
 
 /** The same for the same call: a backend that is asked again can tell. */
@@ -160,5 +159,5 @@ function bodyOf(question: Question, at: number): string {
     callee: { user_id: callee.userId, role: callee.role },
     ...{ call_type: callType, context_type: contextType, context_id: contextId, metadata },
   }
-  return JSON.stringify({ type: 'call.invite', timestamp: new Date(at).toISOString(), data })
+  return hookBody('call.invite', at, data)
 }

@@ -1,4 +1,4 @@
-/** So many questions of a product, and of one caller, are open at one process [HOOK5]. */
+/** How many questions of a product, and of one caller, a process has open at most [HOOK5]. */
 export const openLimits = { product: 50, caller: 2 } as const
 
 /** A question that has its turn, until it is given back. */
@@ -15,7 +15,7 @@ interface Open {
   readonly waiting: Set<Waiting>
 }
 
-/** Gives out turns to ask, product by product: one whose backend is slow keeps no other one waiting. */
+/** Gives out turns to ask, product by product: a slow backend keeps no other product waiting. */
 export function createTurns(limits: { readonly product: number; readonly caller: number } = openLimits) {
   const products = new Map<string, Open>()
 

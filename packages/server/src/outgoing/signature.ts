@@ -24,3 +24,15 @@ export function signWebhook({ id, timestamp, body }: Signed, secrets: readonly s
     })
     .join(' ')
 }
+
+/** The headers of a signed request; `at`: of the attempt, in ms since the epoch. */
+export function signedHeaders({ id, body }: Pick<Signed, 'id' | 'body'>, secrets: readonly string[], at: number) {
+  const timestamp = Math.floor(at / 1_000)
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Ringwire',
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signWebhook({ id, timestamp, body }, secrets),
+  }
+}

@@ -1,6 +1,6 @@
 /** Sends deliveries to their endpoints, each time with a new signature, and says what came of it [HOOK3]. */
 import type { Answer, Post } from '../outgoing/post.ts'
-import { signWebhook } from '../outgoing/signature.ts'
+import { signedHeaders } from '../outgoing/signature.ts'
 import type { Attempted, Claimed, FailedDelivery, WebhookEndpoint } from '../ports/webhooks.ts'
 import { isListener } from './listeners.ts'
 import { backoffMs, delayAfter, tooLate, type Verdict, verdictOf } from './verdict.ts'
@@ -103,15 +103,7 @@ export function createAttempts(
 }
 
 function requestOf({ id, body }: Claimed, endpoint: WebhookEndpoint, at: number) {
-  const timestamp = Math.floor(at / 1_000)
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Ringwire',
-    'webhook-id': id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signWebhook({ id, timestamp, body }, secretsOf(endpoint, at)),
-  }
-  return { url: endpoint.url, headers, body }
+  return { url: endpoint.url, headers: signedHeaders({ id, body }, secretsOf(endpoint, at), at), body }
 }
 
 /** The current one first. */
