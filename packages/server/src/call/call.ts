@@ -69,6 +69,22 @@ export type Place =
       readonly awaitedMs?: number
     })
 
+/** Of a call that is being transferred: the uuid of the call that rings for it, and the side that asked for that [XFER1]. */
+export interface Transferring {
+  readonly to: string
+  readonly by: Side
+}
+
+/**
+ * Of a call that began as a transfer: the uuid of the call before it, who transferred that one, and when the first of them
+ * began, in ms since the epoch. The tokens of its caller are held against that instant [WS5].
+ */
+export interface Transferred {
+  readonly from: string
+  readonly by: Party
+  readonly firstStartedAt: number
+}
+
 interface CallBase extends CallRef {
   /** 1 for a new call, one more with every transition. */
   readonly version: number
@@ -80,6 +96,12 @@ interface CallBase extends CallRef {
   readonly metadata: Readonly<Record<string, unknown>> | null
   /** Of a call that the backend redirected: the fingerprint of whom the client called [HOOK5]. */
   readonly redirectedFrom?: string
+  /** While it is being transferred: the call that rings for it at the target, and the side that transfers it [XFER1]. */
+  readonly transferring?: Transferring
+  /** It ended because it was transferred: the call that goes on instead, by its uuid. */
+  readonly transferredTo?: string
+  /** It began as a transfer. */
+  readonly transferred?: Transferred
   /** Instants are milliseconds since the epoch. */
   readonly startedAt: number
   readonly ringTimeoutMs: number
@@ -131,6 +153,16 @@ export function isLive(call: Call): call is LiveCall {
 
 export function isAnswered(call: Call): call is AnsweredCall {
   return call.status === 'accepted' || call.status === 'connected'
+}
+
+/**
+ * The other call of a transfer, for as long as what happens to the one decides about the other, too [XFER1]: the call that
+ * rings at the target, or the one that is being transferred.
+ */
+export function linkOf(call: Call): CallRef | undefined {
+  if (!isLive(call)) return undefined
+  const callUuid = call.status === 'ringing' ? call.transferred?.from : call.transferring?.to
+  return callUuid === undefined ? undefined : { product: call.product, callUuid }
 }
 
 /** The side on which a participant takes part, if any. */

@@ -79,8 +79,17 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
       endReason: text,
     }),
   )
-  const redirected = fc.tuple(calls, text).map(([call, redirectedFrom]): Call => ({ ...call, redirectedFrom }))
-  return fc.oneof(calls, redirected)
+  const extra = fc.record(
+    {
+      redirectedFrom: text,
+      transferring: fc.record({ to: text, by: fc.constantFrom('caller' as const, 'callee' as const) }),
+      transferredTo: text,
+      transferred: fc.record({ from: text, by: party, firstStartedAt: instant }),
+    },
+    { requiredKeys: [] },
+  )
+  const unusual = fc.tuple(calls, extra).map(([call, more]): Call => ({ ...call, ...more }))
+  return fc.oneof(calls, unusual)
 }
 
 const over = { call_uuid: text, status: fc.constant('ended' as const), reason: text, by: fc.constant(null) }

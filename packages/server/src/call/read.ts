@@ -1,4 +1,4 @@
-import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall } from './call.ts'
+import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall, Transferred, Transferring } from './call.ts'
 
 /*
  * A call as another process sent it. That process may be of another version: what it sends is checked field by field, what
@@ -7,7 +7,7 @@ import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall } from './
  */
 
 /** In front of a call of this shape. Whoever changes the shape changes the mark: nodes with another one pass it over. */
-export const callMark = 'C3'
+export const callMark = 'C4'
 
 type Check = (value: unknown) => boolean
 type Fields<T> = { readonly [Field in keyof T]-?: Check }
@@ -47,6 +47,9 @@ const vacant = object<Place & { state: 'vacant' }>({
 })
 const place: Check = (value) => held(value) || vacant(value)
 
+const transferring = object<Transferring>({ to: text, by: oneOf('caller', 'callee') })
+const transferred = object<Transferred>({ from: text, by: party, firstStartedAt: integer })
+
 const base = {
   product: text,
   callUuid: text,
@@ -58,6 +61,9 @@ const base = {
   callType: text,
   metadata: nullable(record),
   redirectedFrom: optional(text),
+  transferring: optional(transferring),
+  transferredTo: optional(text),
+  transferred: optional(transferred),
   startedAt: integer,
   ringTimeoutMs: integer,
   ringExpiresAt: integer,

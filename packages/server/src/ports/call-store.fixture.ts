@@ -90,6 +90,16 @@ export function accepted(call: RingingCall, at = call.startedAt + 1000): Step {
   return { call: next, event: event('accepted', at) }
 }
 
+/** The two calls of a transfer [XFER1]: the one that goes on, and the one that rings at the target. */
+export function transferring(): readonly [first: AnsweredCall, next: RingingCall] {
+  const rings = ringing()
+  const first = accepted(rings).call as AnsweredCall
+  const next = ringing(participant(rings.caller.userId), undefined, {
+    transferred: { from: first.callUuid, by: first.callee, firstStartedAt: first.startedAt },
+  })
+  return [{ ...first, version: 1, transferring: { to: next.callUuid, by: 'callee' } }, next]
+}
+
 export function ended(call: LiveCall, at = call.startedAt + 5000): Step {
   const { silenced: _, ...rest } = { silenced: [], ...call }
   const answered = call.status === 'ringing' ? undefined : call

@@ -24,8 +24,14 @@ export const pageSize = 500
 
 /** What is decided, and what was. */
 export interface CallSteps {
-  /** Decides on one call (undefined where there is none) and writes what the decision says. */
-  transition<D extends Changes>(ref: CallRef, decide: (call: Call | undefined) => D): MaybePromise<D>
+  /**
+   * Decides on one call (undefined where there is none) and writes what the decision says. `linked`: the other call of its
+   * transfer, as `linkOf` names it, where it has one.
+   */
+  transition<D extends Changes>(
+    ref: CallRef,
+    decide: (call: Call | undefined, linked: Call | undefined) => D,
+  ): MaybePromise<D>
 
   /** The same for an invite; between reading the situation and the commit no other invite of either participant runs. */
   invite<D extends Changes>(

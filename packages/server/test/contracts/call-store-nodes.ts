@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { isLive, participantOf } from '../../src/call/call.ts'
+import { isAnswered, isLive, participantOf } from '../../src/call/call.ts'
 import { actorOf, callLife, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
@@ -12,6 +12,7 @@ import {
   ringing,
   there,
   touched,
+  transferring,
 } from '../../src/ports/call-store.fixture.ts'
 import type { CallSteps, LiveCallReads } from '../../src/ports/call-store.ts'
 
@@ -122,6 +123,55 @@ export function registerCallStoreNodesContract(name: string, open: () => Promise
         expect(stored.status).toBe('ended')
         expect(await harness.versions(call.callUuid)).toEqual(stored.version === 3 ? [1, 2, 3] : [1, 2])
       }
+    })
+
+    test('[XFER1] one node answers a transfer while another one ends the call: the two calls of it always agree', async () => {
+      const pairs = Array.from({ length: 60 }, () => transferring())
+      for (const call of pairs.flat()) await one.transition(call, () => ({ steps: [created(call)] }))
+      for (const call of pairs.flat()) await other.load(call)
+      await Promise.all(
+        pairs.flatMap(([first, next], index) => {
+          const race = [
+            () =>
+              one.transition(next, (call, linked) =>
+                call?.status === 'ringing' && linked !== undefined && isLive(linked)
+                  ? { steps: [accepted(call), ended(linked)] }
+                  : { steps: [] },
+              ),
+            () =>
+              other.transition(first, (call, linked) => {
+                const both = [there(call), ...(linked?.status === 'ringing' ? [linked] : [])]
+                return { steps: both.filter(isLive).map((each) => ended(each)) }
+              }),
+          ]
+          return (index % 2 === 0 ? race : race.reverse()).map((start) => start())
+        }),
+      )
+      for (const [first, next] of pairs) {
+        const [was, is] = [there(await one.load(first)), there(await other.load(next))]
+        expect([was.status, was.version, is.version]).toEqual(['ended', 2, 2])
+        expect(isAnswered(is) || is.status === 'ended').toBe(true)
+      }
+    })
+
+    test('[XFER1] a call that is being transferred by now, as another node wrote it, is never decided on alone', async () => {
+      const [transferred, next] = transferring()
+      const { transferring: _, ...first } = transferred
+      await one.transition(first, () => ({ steps: [created(first)] }))
+      await other.load(first)
+      await one.transition(first, () => ({
+        steps: [created(next), { ...touched(transferred, 's'), call: { ...transferred, version: 2 } }],
+      }))
+      const seen: unknown[] = []
+      await other.transition(first, (call, linked) => {
+        seen.push([call?.version, linked?.version])
+        return { steps: [call, linked].flatMap((each) => (each !== undefined && isLive(each) ? [ended(each)] : [])) }
+      })
+      expect(seen).toEqual([
+        [1, undefined],
+        [2, 1],
+      ])
+      expect((await one.load(next))?.status).toBe('ended')
     })
 
     test('a refusal is never made on what one node remembers', async () => {

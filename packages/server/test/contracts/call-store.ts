@@ -25,6 +25,7 @@ import {
   ringing,
   there,
   touched,
+  transferring,
 } from '../../src/ports/call-store.fixture.ts'
 import { type CallSteps, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
 import { checkHistory, registerCallRecordsContract } from './call-records.ts'
@@ -199,6 +200,56 @@ export function registerCallStepsContract<Store extends CallSteps & LiveCallRead
         }))
         expect(await harness.versions(first.callUuid)).toEqual([1, 2])
         expect(await harness.versions(second.callUuid)).toEqual([1, 2, 3])
+      })
+
+      test('[XFER1] shows the other call of a transfer, from both of them, and both are written together', async () => {
+        const [first, next] = transferring()
+        await Promise.all([add(first), add(next)])
+        for (const [call, other] of [
+          [first, next],
+          [next, first],
+        ] as const) {
+          const { seen } = await store().transition(call, (...both) => ({ steps: [], seen: both }))
+          expect(seen).toStrictEqual([call, other])
+        }
+        await store().transition(next, (call, linked) => ({
+          steps: [accepted(there(call) as RingingCall), ended(there(linked) as LiveCall)],
+        }))
+        expect((await store().load(first))?.status).toBe('ended')
+        expect((await store().load(next))?.status).toBe('accepted')
+        // Neither decides about the other one any more.
+        for (const call of [first, next])
+          await store().transition(call, (now, linked) => {
+            expect([there(now).version, linked]).toEqual([2, undefined])
+            return nothing
+          })
+      })
+
+      test('[XFER1] a call that nobody transfers has no other one, nor has one whose other one is gone', async () => {
+        const [first, next] = transferring()
+        const plain = await add(ringing())
+        await add(next)
+        for (const call of [plain, next])
+          expect((await store().transition(call, (_, linked) => ({ linked, steps: [] }))).linked).toBeUndefined()
+        await add({ ...first, transferring: { to: plain.callUuid.replace(/^./, 'x'), by: 'caller' } })
+        expect((await store().transition(first, (_, linked) => ({ linked, steps: [] }))).linked).toBeUndefined()
+      })
+
+      test('[XFER1] where the other call of a transfer changed underneath, both are decided on again', async () => {
+        const [first, next] = transferring()
+        await Promise.all([add(first), add(next)])
+        await harness.forge(touched(first, 'forged'))
+        const seen: unknown[] = []
+        await store().transition(next, (call, linked) => {
+          seen.push([call?.version, linked?.version])
+          return { steps: [accepted(there(call) as RingingCall), ended(there(linked) as LiveCall)] }
+        })
+        expect(seen).toEqual([
+          [1, 1],
+          [1, 2],
+        ])
+        expect(await harness.versions(first.callUuid)).toEqual([1, 2, 3])
+        expect(await harness.versions(next.callUuid)).toEqual([1, 2])
       })
 
       test('a decision that throws is the rejection, and the call goes on', async () => {

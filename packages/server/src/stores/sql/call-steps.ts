@@ -1,4 +1,4 @@
-import { type Call, type CallRef, callKey, type Participant, participantKey } from '../../call/call.ts'
+import { type Call, type CallRef, callKey, linkOf, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { CallSteps, Changes, InviteSituation } from '../../ports/call-store.ts'
 import { StoreError } from '../../ports/store-error.ts'
@@ -108,10 +108,14 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
       const deadline = monotonic() + limitMs
       const basis = async (attempt: number) => {
         const seen = attempt === 0 ? known.find(ref) : undefined
-        if (seen !== undefined) return { situation: seen, fresh: false }
-        return { situation: await load(ref, deadline), fresh: true }
+        const call = seen ?? (await load(ref, deadline))
+        const link = call && linkOf(call)
+        if (link === undefined) return { situation: { call, linked: undefined }, fresh: seen === undefined }
+        const linked = (attempt === 0 ? known.find(link) : undefined) ?? (await load(link, deadline))
+        return { situation: { call, linked }, fresh: attempt > 0 }
       }
-      return locked([callKey(ref)], () => settle<Call | undefined, ReturnType<typeof decide>>(basis, decide, deadline))
+      const decideBoth = ({ call, linked }: Awaited<ReturnType<typeof basis>>['situation']) => decide(call, linked)
+      return locked([callKey(ref)], () => settle(basis, decideBoth, deadline))
     },
     invite(caller, callee, callUuid, decide) {
       const deadline = monotonic() + limitMs

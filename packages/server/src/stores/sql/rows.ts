@@ -92,10 +92,12 @@ function silencedOf(call: Call): readonly string[] | null {
   return call.status === 'ringing' && call.silenced.length > 0 ? call.silenced : null
 }
 
-type Extra = Pick<Call, 'redirectedFrom'>
+const extras = ['redirectedFrom', 'transferring', 'transferredTo', 'transferred'] as const
+type Extra = Pick<Call, (typeof extras)[number]>
 
-function extraOf({ redirectedFrom }: Call): Extra | null {
-  return redirectedFrom === undefined ? null : { redirectedFrom }
+function extraOf(call: Call): Extra | null {
+  const parts = extras.filter((name) => call[name] !== undefined)
+  return parts.length === 0 ? null : Object.fromEntries(parts.map((name) => [name, call[name]]))
 }
 
 /** Columns of a call, each the bit of its place in `callColumns`. */

@@ -3,6 +3,7 @@ import {
   type CallRef,
   callKey,
   type LiveCall,
+  linkOf,
   type Participant,
   participantKey,
   takesPartIn,
@@ -41,7 +42,11 @@ export function createCallStore(parts: CallStoreParts): CallStore {
   }
 
   return {
-    transition: (ref, decide) => decideOn([callKey(ref)], () => find(ref), decide),
+    transition(ref, decide) {
+      // No lock on the linked call: its guard fails where somebody changes that meanwhile, as with the calls of an invite.
+      const situation = () => withLinked(find(ref), find)
+      return decideOn([callKey(ref)], situation, ({ call, linked }) => decide(call, linked))
+    },
     invite(caller, callee, callUuid, decide) {
       const keys = [...new Set([participantKey(caller), participantKey(callee)])].sort()
       const situation = (): InviteSituation => ({
@@ -71,6 +76,12 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     tryWrite: () => commits.tryWrite(),
     close,
   }
+}
+
+/** A call, and the other one of its transfer. */
+function withLinked(call: Call | undefined, find: (ref: CallRef) => Call | undefined) {
+  const link = call && linkOf(call)
+  return { call, linked: link && find(link) }
 }
 
 function liveOfBoth(live: LiveCalls, caller: Participant, callee: Participant): LiveCall[] {
