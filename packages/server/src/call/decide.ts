@@ -461,7 +461,7 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: B
 
 function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
   const answered = isAnswered(call)
-  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata } = call
+  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata, redirectedFrom } = call
   return {
     product,
     callUuid,
@@ -471,6 +471,8 @@ function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>
     contextId,
     callType,
     metadata,
+    // A repeat of the invite may come after the end [UUID1].
+    ...(redirectedFrom !== undefined && { redirectedFrom }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,
     ringExpiresAt: call.ringExpiresAt,

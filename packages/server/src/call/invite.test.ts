@@ -9,6 +9,7 @@ import {
   bobOne,
   carol,
   dave,
+  durations,
   heldBy,
   leftBy,
   onNode,
@@ -18,7 +19,7 @@ import {
   uuidOf,
 } from './call.fixture.ts'
 import type { Call, LiveCall } from './call.ts'
-import { byOf } from './decide.ts'
+import { byOf, decide } from './decide.ts'
 import { hookTypesOf } from './hook.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision } from './invite.ts'
 
@@ -295,4 +296,14 @@ test('[HOOK5] a repeat finds the call that was redirected, by whom its client ca
   // Without a redirection nothing of it is kept.
   const plain = invite([], { verdict, askedFor: 'bob' })
   expect(plain.ok && plain.call.redirectedFrom).toBeUndefined()
+})
+
+test('[UUID1] a redirected call that is over still finds its repeat', () => {
+  const redirected = { ...ringingCall(), redirectedFrom: 'dave' }
+  const ended = decide(redirected, { type: 'cancel', actor: aliceOne, reason: null }, start + 1_000, durations)
+  const call = ended.ok ? ended.call : undefined
+  expect(call).toMatchObject({ status: 'cancelled', redirectedFrom: 'dave' })
+  const to = { userId: dave.userId, role: dave.role }
+  const asked = { callee: to, askedFor: 'dave', callUuid: redirected.callUuid }
+  expect(invite([], asked, call)).toMatchObject({ ok: true, created: false })
 })
