@@ -9,6 +9,7 @@ import {
   CallMedia,
   CallReject,
   CallStats,
+  CallTransfer,
 } from './events/call.ts'
 import { PresenceWatch } from './events/presence.ts'
 import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
@@ -27,6 +28,7 @@ export const clientEvents = {
   'call.alerting': CallAlerting,
   'call.media': CallMedia,
   'call.stats': CallStats,
+  'call.transfer': CallTransfer,
   'presence.watch': PresenceWatch,
   'auth.refresh': AuthRefresh,
 } as const
@@ -46,6 +48,7 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'call.alerting': 'The phone of the callee really rings.',
   'call.media': 'What this side sends: microphone, camera, screen.',
   'call.stats': 'How the media is at this side; extended sessions only.',
+  'call.transfer': 'Hand the other side over to somebody else; extended sessions only.',
   'presence.watch': 'Whose comings and goings to hear of; extended sessions only.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

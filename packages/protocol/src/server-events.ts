@@ -13,6 +13,9 @@ import {
   CallPeerBack,
   CallRinging,
   CallStatusChanged,
+  CallTransferFailed,
+  CallTransferring,
+  CallTransferStarted,
 } from './events/call.ts'
 import { PresenceState } from './events/presence.ts'
 import { RelayOrigin, WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
@@ -57,6 +60,16 @@ export const serverEvents = {
   },
   'call.peer_away': { data: CallPeerAway, purpose: 'To an extended peer: the other side lost its place.' },
   'call.peer_back': { data: CallPeerBack, purpose: "To an extended peer: the other side's place is held again." },
+  'call.transfer_started': { data: CallTransferStarted, purpose: 'Reply to call.transfer: the target rings.' },
+  'call.transferring': {
+    data: CallTransferring,
+    purpose: 'To an extended session with the capability transfer: its call is being transferred.',
+  },
+  'call.transfer_failed': {
+    data: CallTransferFailed,
+    purpose:
+      'To extended sessions with the capability transfer: the target did not answer, and the first call goes on.',
+  },
   'presence.state': { data: PresenceState, purpose: 'Reply to presence.watch: who of them is there.' },
   'presence.changed': {
     data: PresenceState,

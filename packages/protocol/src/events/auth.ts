@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { timestamp, uuid } from '../text.ts'
-import { PeerAbsence } from './call.ts'
+import { PeerAbsence, transferOrigin } from './call.ts'
 
 /** Sessions and sockets: 128 random bits behind three characters of a hash of the participant [ID2]. */
 export const sessionIdPattern = '^[A-Za-z0-9_-]{25}$'
@@ -32,6 +32,8 @@ export const ActiveCall = Type.Object({
   started_at: timestamp('The invite.'),
   expires_at: timestamp('When the ring ends, or ended.'),
   holds_place: Type.Boolean({ description: 'Whether this session has the place of its side.' }),
+  transferring_to: Type.Optional(uuid('The call is being transferred: the call that rings at the target [XFER1].')),
+  ...transferOrigin,
 })
 export type ActiveCall = Static<typeof ActiveCall>
 

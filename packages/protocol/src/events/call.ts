@@ -44,6 +44,23 @@ export const CallInvite = Type.Object({
 })
 export type CallInvite = Static<typeof CallInvite>
 
+/** Hands the other side of an answered call over to somebody else [XFER1]. */
+export const CallTransfer = Type.Object({
+  call_uuid: uuid('The call that is transferred.'),
+  to_role: optional(participantName("Role of the target; must be in the token's allowed_peer_roles.")),
+  to_user_id: optional(participantName('The target.')),
+  to_group: optional(participantName('A group as the target.')),
+  to_call_uuid: optional(
+    uuid('Another answered call of the same session: its other side is the target, and nobody rings.'),
+  ),
+  metadata: optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Of the new call, at most 1 KiB of JSON; that of the first call by default.',
+    }),
+  ),
+})
+export type CallTransfer = Static<typeof CallTransfer>
+
 export const CallAccept = Type.Object({ call_uuid: uuid() })
 export const CallConnected = Type.Object({ call_uuid: uuid() })
 /** The phone of the callee really rings [EXT5]. */
@@ -55,6 +72,49 @@ export const CallEnd = Type.Object({ call_uuid: uuid(), reason: reason() })
 const party = {
   caller_user_id: Type.String(),
   caller_role: Type.String(),
+}
+
+/** The two that every event of a transfer is about. */
+const transfer = {
+  call_uuid: uuid('The first call.'),
+  new_call_uuid: uuid('The call with the target.'),
+}
+
+/** Reply to `call.transfer` [XFER1]. */
+export const CallTransferStarted = Type.Object(transfer)
+export type CallTransferStarted = Static<typeof CallTransferStarted>
+
+/** To the side that is transferred: the new call goes on where the first one ends [XFER1]. */
+export const CallTransferring = Type.Object({
+  ...transfer,
+  to: Type.Object(
+    { user_id: Type.String(), role: Type.String(), display_name: Type.Union([Type.String(), Type.Null()]) },
+    { description: 'With whom the new call is. display_name is null until they are known to have answered.' },
+  ),
+  status: Type.Enum(['ringing', 'accepted'], { description: 'Of the new call: accepted where nobody has to answer.' }),
+  direction: Type.Enum(['outgoing', 'incoming'], {
+    description: 'Of the new call: outgoing makes the offer, once it hears call.accepted.',
+  }),
+})
+export type CallTransferring = Static<typeof CallTransferring>
+
+/** To both sides of the first call, which goes on: the target did not answer [XFER1]. */
+export const CallTransferFailed = Type.Object({
+  ...transfer,
+  status: Type.Enum(['rejected', 'missed', 'cancelled'], { description: 'What became of the new call.' }),
+  end_reason: Type.String({ description: 'Why the new call is over, as in call.ended.' }),
+})
+export type CallTransferFailed = Static<typeof CallTransferFailed>
+
+/** Of a call that began as a transfer [XFER1]. */
+export const transferOrigin = {
+  transferred_from: Type.Optional(uuid('The call that this one was transferred from.')),
+  transferred_by: Type.Optional(
+    Type.Object(
+      { user_id: Type.String(), role: Type.String(), display_name: Type.Union([Type.String(), Type.Null()]) },
+      { description: 'Who transferred it.' },
+    ),
+  ),
 }
 
 export const CallInvited = Type.Object({
@@ -78,6 +138,7 @@ export const CallRinging = Type.Object({
   ring_timeout_ms: Type.Integer({ description: 'Milliseconds that remain [RING2].' }),
   expires_at: timestamp('When the call is missed.'),
   metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  ...transferOrigin,
 })
 export type CallRinging = Static<typeof CallRinging>
 
