@@ -76,8 +76,8 @@ export interface Transferring {
 }
 
 /**
- * Of a call that began as a transfer: the uuid of the call before it, who transferred that one, and when the first of them
- * began, in ms since the epoch. The tokens of its caller are held against that instant [WS5].
+ * Of a call that began as a transfer: the uuid of the call before it, the person who asked for the transfer, and when the
+ * first call began, in ms since the epoch. The caller's token must have been valid at that instant [WS5].
  */
 export interface Transferred {
   readonly from: string
