@@ -81,7 +81,14 @@ const strangers: readonly Actor[] = [
 
 export function liveCases(device: string | null): { name: string; call: LiveCall }[] {
   const [caller, callee] = [sessionsOf('caller', device)[0]!, sessionsOf('callee', device)[0]!]
-  const cases: { name: string; call: LiveCall }[] = []
+  const places = { callerPlace: heldBy(caller), calleePlace: heldBy(callee) }
+  /** What a call remembers of its beginning stays in every state, the end too [UUID1]. */
+  const redirectedFrom = 'dave'
+  const cases: { name: string; call: LiveCall }[] = [
+    { name: 'ringing, redirected', call: ringingCall({ callerPlace: places.callerPlace, redirectedFrom }) },
+    { name: 'accepted, redirected', call: answeredCall({ ...places, redirectedFrom }) },
+    { name: 'connected, redirected', call: answeredCall({ ...places, status: 'connected', redirectedFrom }) },
+  ]
   for (const kind of placeKinds) {
     const callerPlace = placeOfKind(kind, caller)
     for (const silenced of [[], ['b-2', 'b-9']]) {
