@@ -3,6 +3,9 @@ import type {
   CallShown,
   DeliveryPage,
   Disconnected,
+  GroupPage,
+  GroupRequest,
+  GroupShown,
   ParticipantErased,
   ParticipantExport,
   ParticipantView,
@@ -243,6 +246,7 @@ export const participantExport: ParticipantExport = {
   tokens_from: null,
   sessions: [],
   devices: participantView.devices,
+  groups: [],
   calls: [
     {
       call: callShown.call,
@@ -281,6 +285,22 @@ export const productShown: ProductShown = {
 }
 export const productChange: ProductChange = { invite_url: productShown.invite_url, invite_failure: 'refuse' }
 export const productChanged: ProductChanged = { ...productShown, invite_secret: secret }
+
+export const groupRequest: GroupRequest = { members: ['ben', 'eve'], strategy: 'all', ring_ms: 60_000 }
+export const groupShown: GroupShown = {
+  ...{ role: 'agent', group: 'support' },
+  ...{ members: ['ben', 'eve'], strategy: 'all', member_ring_ms: 15_000, ring_ms: 60_000 },
+}
+export const groupPage: GroupPage = {
+  success: true,
+  data: [
+    {
+      ...{ role: 'agent', group: 'support', member_count: 2 },
+      ...{ strategy: 'all', member_ring_ms: 15_000, ring_ms: 60_000 },
+    },
+  ],
+  next_cursor: null,
+}
 
 export const deliveryPage: DeliveryPage = {
   success: true,

@@ -6,6 +6,9 @@ import {
   Disconnected,
   DisconnectRequest,
   EndRequest,
+  GroupPage,
+  GroupRequest,
+  GroupShown,
   ParticipantErased,
   ParticipantExport,
   ParticipantView,
@@ -44,6 +47,9 @@ export const serverSchemas = {
   ProductShown,
   ProductChanged,
   ProductChange,
+  GroupShown,
+  GroupRequest,
+  GroupPage,
   Webhook,
   WebhookWithSecret,
   WebhookRotated,
@@ -186,6 +192,20 @@ export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Sh
       requestBody: body('ProductChange', examples.productChange),
       success: { '200': answer('The settings as they are now.', 'ProductChanged', { one: examples.productChanged }) },
     },
+    serverGroups: {
+      parameters: [product, ...paging],
+      success: { '200': answer('A page of groups.', 'GroupPage', { one: examples.groupPage }) },
+    },
+    serverGroup: {
+      parameters: [product],
+      success: { '200': answer('The group.', 'GroupShown', { one: examples.groupShown }) },
+    },
+    serverGroupPut: {
+      parameters: [product],
+      requestBody: body('GroupRequest', examples.groupRequest),
+      success: { '200': answer('The group as it is now.', 'GroupShown', { one: examples.groupShown }) },
+    },
+    serverGroupRemove: { parameters: [product], success: { '204': { description: 'It is removed.' } } },
     ...webhookShapes(answer),
   }
 }
@@ -249,5 +269,6 @@ const inPath: Readonly<Record<string, JsonObject>> = {
   delivery_id: { description: 'webhook-id of the delivery.', example: examples.webhookQueued.delivery_id },
   call_uuid: { description: 'Call identifier.', example: examples.callShown.call.call_uuid },
   role: { description: 'Role of the participant, percent-encoded.', example: 'customer' },
+  group: { description: 'Name of the group, percent-encoded.', example: 'support' },
   user_id: { description: 'user_id of the participant, percent-encoded.', example: 'ann' },
 }

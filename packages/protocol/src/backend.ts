@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { statNumbers } from './events/call.ts'
+import { groupLimits, groupStrategies } from './groups.ts'
 import { CallStatus, someEndReason } from './rest.ts'
-import { boundedText, maxIdBytes, timestamp, uuid } from './text.ts'
+import { boundedText, maxIdBytes, participantName, timestamp, uuid } from './text.ts'
 
 /** What application backends are shown, and what they may ask for [SRV1, SRV2]. */
 
@@ -160,6 +161,7 @@ export const ParticipantExport = Type.Object({
   tokens_from: nullable(timestamp('Tokens issued before it do not count; null: none were taken back.')),
   sessions: ParticipantView.properties.sessions,
   devices: ParticipantView.properties.devices,
+  groups: Type.Array(Type.String(), { description: 'Groups of its role that it is a member of.' }),
   calls: Type.Array(
     Type.Object({
       call: CallView,
@@ -340,3 +342,55 @@ export type ProductChanged = Static<typeof ProductChanged>
 /** The body of PATCH /v1/server/product: what is not given stays as it is. */
 export const ProductChange = Type.Partial(Type.Object(productFields))
 export type ProductChange = Static<typeof ProductChange>
+
+const groupTime = ({ min, max }: { min: number; max: number }, description: string) =>
+  Type.Integer({ minimum: min, maximum: max, description })
+const memberRing = groupTime(groupLimits.memberRingMs, 'How long one member rings before the next one, in ms.')
+const groupRing = groupTime(groupLimits.ringMs, 'How long a call of the group rings in all, in ms.')
+const strategy = Type.Enum([...groupStrategies], {
+  description: 'all: every member at once. in_turn and longest_idle: one after another.',
+})
+const groupName = { role: Type.String(), group: Type.String() }
+
+/** The body of PUT /v1/server/groups/{role}/{group}: the group is replaced. */
+export const GroupRequest = Type.Object({
+  members: Type.Refine(
+    Type.Array(participantName('A user_id of the role of the group.'), {
+      maxItems: groupLimits.members,
+      uniqueItems: true,
+      description: 'In the order in which they have their turns.',
+    }),
+    (members) => new Set(members).size === members.length,
+    () => 'must not name a user_id twice',
+  ),
+  strategy,
+  member_ring_ms: Type.Optional(nullable(memberRing)),
+  ring_ms: Type.Optional(nullable(groupRing)),
+})
+export type GroupRequest = Static<typeof GroupRequest>
+
+/** A group: GET and PUT /v1/server/groups/{role}/{group}. */
+export const GroupShown = Type.Object({
+  ...groupName,
+  members: Type.Array(Type.String()),
+  strategy,
+  member_ring_ms: memberRing,
+  ring_ms: groupRing,
+})
+export type GroupShown = Static<typeof GroupShown>
+
+/** The answer to GET /v1/server/groups. */
+export const GroupPage = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(
+    Type.Object({
+      ...groupName,
+      member_count: Type.Integer({ minimum: 0 }),
+      strategy,
+      member_ring_ms: memberRing,
+      ring_ms: groupRing,
+    }),
+  ),
+  next_cursor: nullable(Type.String({ description: 'For the next page; null on the last one.' })),
+})
+export type GroupPage = Static<typeof GroupPage>

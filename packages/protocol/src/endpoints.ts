@@ -1,4 +1,5 @@
 import type { RestCode } from './errors.ts'
+import { groupLimits } from './groups.ts'
 import { webSocketPath } from './subprotocol.ts'
 
 /**
@@ -16,6 +17,8 @@ export interface EndpointDefinition {
    * of its address, over which it is answered, too, and the connection closed: no limit makes a probe find the service dead.
    */
   readonly counts: 'address' | 'own' | 'close'
+  /** The bound of its body in bytes, where it is not that of all others [HTTP1]. */
+  readonly maxBodyBytes?: number
   readonly operationId: string
   readonly tag: EndpointTag
   readonly summary: string
@@ -366,6 +369,45 @@ export const endpoints = {
       'What is not given stays as it is. Where invite_url is given, the answer shows invite_secret: the same one until invite_url ' +
       'was null [HOOK5].',
     errors: ['INVALID_REQUEST_BODY', ...serverErrors],
+  },
+  serverGroups: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/groups',
+    operationId: 'listGroups',
+    summary: 'Groups of a product.',
+    description: 'By role and name, without their members.',
+    errors: [...serverErrors],
+  },
+  serverGroup: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/groups/{role}/{group}',
+    operationId: 'showGroup',
+    summary: 'One group.',
+    description: 'With its members in their order.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverGroupPut: {
+    ...forServer,
+    method: 'PUT',
+    path: '/v1/server/groups/{role}/{group}',
+    maxBodyBytes: groupLimits.bodyBytes,
+    operationId: 'putGroup',
+    summary: 'Make a group, or replace it.',
+    description:
+      'The body is the whole group: its members are those of the body, and a time that is not given is the default [GROUP1]. ' +
+      'The body may have 160 KiB.',
+    errors: ['INVALID_REQUEST_BODY', ...serverErrors],
+  },
+  serverGroupRemove: {
+    ...forServer,
+    method: 'DELETE',
+    path: '/v1/server/groups/{role}/{group}',
+    operationId: 'deleteGroup',
+    summary: 'Remove a group.',
+    description: 'Its members stay participants as before.',
+    errors: ['NOT_FOUND', ...serverErrors],
   },
   serverWebhooks: {
     ...forServer,

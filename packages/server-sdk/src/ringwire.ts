@@ -17,6 +17,11 @@ import type {
   CallPage,
   DeliveryFilter,
   DeliveryPage,
+  Group,
+  GroupName,
+  GroupPage,
+  GroupRequest,
+  GroupSummary,
   Participant,
   ParticipantErased,
   ParticipantExport,
@@ -74,6 +79,19 @@ export interface Ringwire {
     /** Everything that is kept of it, in memory; of very much ask the service itself, and read it as it comes. */
     export(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantExport>
   }
+  /** Participants of one role who can be called together. */
+  readonly groups: {
+    /** One page, by role and name, without the members. `limit` is 1 to 100. */
+    list(filter?: { limit?: number; cursor?: string }): Promise<GroupPage>
+    /** Every group, page after page. */
+    all(): AsyncIterableIterator<GroupSummary>
+    /** Undefined where the product has no such group. */
+    get(name: GroupName): Promise<Group | undefined>
+    /** Makes it, or replaces it whole. */
+    put(name: GroupName, group: GroupRequest): Promise<Group>
+    /** A group that the product does not have is `NOT_FOUND`. */
+    delete(name: GroupName): Promise<void>
+  }
   /** The settings of the product. */
   readonly product: {
     get(): Promise<ProductSettings>
@@ -117,6 +135,7 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
       send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
     calls: callsOf(server),
     participants: participantsOf(server),
+    groups: groupsOf(server),
     product: { get: () => server('GET', 'product'), change: (changes) => server('PATCH', 'product', {}, changes) },
     webhooks: webhooksOf(server),
   }
@@ -184,6 +203,19 @@ function participantsOf(server: Server): Ringwire['participants'] {
     async export(participant, { timeoutMs: limitMs = longMs } = {}) {
       const answer = await of<Answer<ParticipantExport>>('GET', participant, '/export', undefined, limitMs)
       return withoutSuccess(answer)
+    },
+  }
+}
+
+function groupsOf(server: Server): Ringwire['groups'] {
+  const pathOf = ({ role, group }: GroupName) => `groups/${encodeURIComponent(role)}/${encodeURIComponent(group)}`
+  return {
+    list: (filter = {}) => page(server, 'groups', { ...filter }),
+    all: () => all(server, 'groups', {}),
+    get: (name) => found(server('GET', pathOf(name))),
+    put: (name, group) => server('PUT', pathOf(name), {}, group),
+    async delete(name) {
+      await server('DELETE', pathOf(name))
     },
   }
 }

@@ -148,6 +148,8 @@ export interface ParticipantExport {
   tokens_from: string | null
   sessions: Session[]
   devices: Device[]
+  /** Groups of its role that it is a member of. */
+  groups: string[]
   /** Newest first; of each timeline the entries of the participant. */
   calls: { call: Call; entries: TimelineEntry[] }[]
   /** Invites that were refused before there was a call. */
@@ -265,6 +267,46 @@ export interface SessionToken {
   ice_transport_policy?: 'relay'
   user: { user_id: string; role: string; display_name: string }
   allowed_actions: string[]
+}
+
+/** Names a group: a name is unique within its role. */
+export interface GroupName {
+  role: string
+  group: string
+}
+
+/** Participants of one role who can be called together. */
+export interface GroupSettings {
+  /** all: every member at once. in_turn and longest_idle: one after another. */
+  strategy: 'all' | 'in_turn' | 'longest_idle'
+  /** How long one member rings before the next one: 5,000 to 60,000 ms. */
+  member_ring_ms: number
+  /** How long a call of the group rings in all: 5,000 to 600,000 ms. */
+  ring_ms: number
+}
+
+export interface Group extends GroupName, GroupSettings {
+  /** Their user_ids, in the order in which they have their turns. */
+  members: string[]
+}
+
+export interface GroupSummary extends GroupName, GroupSettings {
+  member_count: number
+}
+
+export interface GroupRequest {
+  /** At most 500, each once. */
+  members: string[]
+  strategy: GroupSettings['strategy']
+  /** 15,000 where it is not given. */
+  member_ring_ms?: number | null
+  /** 45,000 where it is not given. */
+  ring_ms?: number | null
+}
+
+export interface GroupPage {
+  data: GroupSummary[]
+  next_cursor: string | null
 }
 
 /** What a product sets for itself. */

@@ -6,6 +6,9 @@ import type {
   CallPage,
   CallView,
   DeliveryPage,
+  GroupPage,
+  GroupRequest,
+  GroupShown,
   ParticipantErased,
   ParticipantExport,
   ParticipantView,
@@ -67,8 +70,11 @@ const isSame: [
   Same<sdk.WebhookWithSecret, WebhookWithSecret>,
   Same<sdk.WebhookRotated, WebhookRotated>,
   Same<sdk.DeliveryPage, Omit<DeliveryPage, 'success'>>,
+  Same<sdk.GroupPage, Omit<GroupPage, 'success'>>,
+  Same<sdk.GroupRequest, GroupRequest>,
+  Same<sdk.Group, GroupShown>,
   Same<KnownEvent['type'], WebhookEventType>,
-] = [true, true, true, true, true, true, true, true, true, true, true, true, true]
+] = [true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true]
 type DataOf<Event, T> = Event extends { type: T; data: infer Data } ? Data : never
 const isSameData: {
   [T in WebhookEventType]: Same<DataOf<KnownEvent, T>, DataOf<WebhookBody, T> & Record<string, unknown>>
@@ -110,6 +116,25 @@ test('[TOK1] a token opens a session', async () => {
   const { token, user } = await ringwire.token(wish('ann'))
   const history = await fetch(`${service.url}/v1/calls/history`, { headers: { Authorization: `Bearer ${token}` } })
   expect([history.status, user.user_id]).toEqual([200, 'ann'])
+})
+
+test('[GROUP1] groups: made, replaced, listed, and removed', async () => {
+  const name = { role: 'agent', group: 'support / north' }
+  expect(await ringwire.groups.get(name)).toBeUndefined()
+  const made = await ringwire.groups.put(name, { members: ['ben', 'eve'], strategy: 'all' })
+  expect(made).toEqual({ ...name, members: ['ben', 'eve'], strategy: 'all', member_ring_ms: 15_000, ring_ms: 45_000 })
+  const changed = await ringwire.groups.put(name, { members: ['eve'], strategy: 'in_turn', ring_ms: 60_000 })
+  expect(await ringwire.groups.get(name)).toEqual(changed)
+  await ringwire.groups.put({ role: 'agent', group: 'sales' }, { members: [], strategy: 'longest_idle' })
+  const page = await ringwire.groups.list({ limit: 1 })
+  expect(page.data).toMatchObject([{ role: 'agent', group: 'sales', member_count: 0 }])
+  const all = await Array.fromAsync(ringwire.groups.all())
+  expect(all.map(({ group, member_count }) => [group, member_count])).toEqual([
+    ['sales', 0],
+    ['support / north', 1],
+  ])
+  await ringwire.groups.delete(name)
+  expect(await ringwire.groups.delete(name).catch((error) => error.code)).toBe('NOT_FOUND')
 })
 
 test('[SRV2] calls: one, a page, all of them, and their end', async () => {

@@ -14,6 +14,7 @@ import type { Erasures } from './participants/erasures.port.ts'
 import type { CallStore } from './ports/call-store.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Devices } from './ports/devices.ts'
+import type { Groups } from './ports/groups.ts'
 import type { Migrated, MigrationOptions } from './ports/migration.ts'
 import { newNodeName } from './ports/node-name.ts'
 import type { NodeDeath, Nodes, Uptime } from './ports/nodes.ts'
@@ -50,6 +51,7 @@ export interface Stores {
   readonly outbox: Outbox
   readonly products: ProductStore
   readonly devices: Devices
+  readonly groups: Groups
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore

@@ -188,6 +188,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     products: stores.products,
     ringTickets,
     devices: stores.devices,
+    groups: stores.groups,
     sender,
     store: stores.calls,
     calls,

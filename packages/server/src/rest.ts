@@ -21,6 +21,7 @@ import type { Participants } from './participants/participants.ts'
 import { createServerParticipantsEndpoints } from './participants/server-routes.ts'
 import type { Clock } from './ports/clock.ts'
 import type { ProductStore } from './ports/product-store.ts'
+import { createServerGroupEndpoints, type ServerGroupDeps } from './products/group-routes.ts'
 import { createProductAuth } from './products/product-auth.ts'
 import { createServerProductEndpoints, type ServerProductDeps } from './products/server-routes.ts'
 import { createSessionTokenEndpoint } from './products/session-token.ts'
@@ -34,6 +35,7 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey' | 'settings' | 'changeSettings'>
   readonly guard: ServerProductDeps['guard']
+  readonly groups: ServerGroupDeps['groups']
   readonly tokens: Tokens
   /** What they are signed with. */
   readonly secrets: readonly JwtSecret[]
@@ -70,6 +72,7 @@ function handlersOf(deps: RestDeps): Handlers {
     iceServers: createIceServersEndpoint(deps),
     ...createServerCallsEndpoints({ ...deps, authenticate }),
     ...createServerProductEndpoints({ ...deps, authenticate }),
+    ...createServerGroupEndpoints({ ...deps, authenticate }),
     ...createServerWebhooksEndpoints({ ...deps, authenticate }),
     ...createServerParticipantsEndpoints({ ...deps, authenticate }),
     ...createRingEndpoints(deps),

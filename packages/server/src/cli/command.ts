@@ -5,6 +5,7 @@ import { type Config, type Environment, loadConfig, unknownVariables } from '../
 import { whyClosed, whyUnusable } from '../config/data-dir.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
+import type { Groups } from '../ports/groups.ts'
 import type { Migrated, MigrationOptions } from '../ports/migration.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import type { CheckedStore } from '../ports/store-check.ts'
@@ -16,6 +17,7 @@ export interface OpenStore {
   readonly calls: CallStore
   readonly products: ProductStore
   readonly devices: Devices
+  readonly groups: Groups
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   close(): void | Promise<void>

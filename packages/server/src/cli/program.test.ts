@@ -116,7 +116,7 @@ describe('help and usage', () => {
       ['token verfy', "unknown command 'verfy'\n(Did you mean verify?)"],
       ['rotate k', "unknown command 'rotate'\n(Did you mean keys rotate or webhooks rotate?)"],
       ['history', "unknown command 'history'\n(Did you mean call history?)"],
-      ['nonsense', "unknown command 'nonsense'\n(Commands: serve, keys, products, webhooks, token,"],
+      ['nonsense', "unknown command 'nonsense'\n(Commands: serve, keys, products, groups, webhooks, token,"],
       ['keys create --prodct shop', "unknown option '--prodct'\n(Did you mean --product?)"],
       ['token --product shop --usr ann', "unknown option '--usr'\n(Did you mean --user?)"],
       ['serve --port 9000', "unknown option '--port'\n(That is a setting: set RINGWIRE_PORT in the environment."],

@@ -13,6 +13,7 @@ import { CommandFailure, exitCodes, type Outside, readConfig, type Surroundings,
 import { findSlip, isHidden } from './command-table.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
+import { addGroupCommands } from './groups.ts'
 import { addJwtKeyCommand } from './jwt-key.ts'
 import { addKeyCommands } from './keys.ts'
 import { lanEnvironment } from './lan.ts'
@@ -120,6 +121,7 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)
+  addGroupCommands(program, surroundings)
   addWebhookCommands(program, surroundings)
   addTokenCommands(program, surroundings)
   addPhoneCommand(program, surroundings, exit)

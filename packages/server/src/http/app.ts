@@ -78,7 +78,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     if (!limit.ok && counts !== 'close') {
       return failure('RATE_LIMITED', { headers: { ...headers, ...retryAfter(limit.retryAfterMs) } })
     }
-    if (saysTooLarge(request.headers)) return failure('REQUEST_BODY_TOO_LARGE', { headers })
+    if (saysTooLarge(request.headers, bodyBoundOf(route, request.method)))
+      return failure('REQUEST_BODY_TOO_LARGE', { headers })
     const answer = app.fetch(withWholeUrl(request, base), { address })
     return limit.ok ? answer : andThen(answer, closing)
   }
@@ -105,6 +106,11 @@ function isEndpoint(route: Route | undefined, method: string): boolean {
 /** Hono answers HEAD with what GET would say, without the body. */
 function allowOf({ endpoints }: Route): string {
   return [...endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS'].join(', ')
+}
+
+/** Undefined: that of every body. */
+function bodyBoundOf(route: Route | undefined, method: string): number | undefined {
+  return route?.endpoints.find((it) => it.method === method)?.maxBodyBytes
 }
 
 function closing(response: Response): Response {

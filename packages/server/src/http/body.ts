@@ -12,8 +12,8 @@ export type JsonBody =
 const invalid = (message: string): JsonBody => ({ ok: false, code: 'INVALID_REQUEST_BODY', message })
 
 /** Whether a request says that its body is too large: nothing of it needs to be read. */
-export function saysTooLarge(headers: Headers): boolean {
-  return Number(headers.get('content-length')) > maxBodyBytes
+export function saysTooLarge(headers: Headers, maxBytes = maxBodyBytes): boolean {
+  return Number(headers.get('content-length')) > maxBytes
 }
 
 /**
@@ -21,8 +21,12 @@ export function saysTooLarge(headers: Headers): boolean {
  * has no bound, for it would answer without the REST error body. `empty`: what no body stands for; where it is not given, one
  * is required.
  */
-export async function readJsonObject(request: Request, empty?: Record<string, unknown>): Promise<JsonBody> {
-  const bytes = await readBounded(request)
+export async function readJsonObject(
+  request: Request,
+  empty?: Record<string, unknown>,
+  maxBytes = maxBodyBytes,
+): Promise<JsonBody> {
+  const bytes = await readBounded(request, maxBytes)
   if (bytes === 'too large') return { ok: false, code: 'REQUEST_BODY_TOO_LARGE' }
   if (bytes === 'broken') return invalid('The request body could not be read.')
   if (bytes.length === 0 && empty !== undefined) return { ok: true, value: empty }
@@ -46,7 +50,7 @@ export async function readJsonObject(request: Request, empty?: Record<string, un
   return { ok: true, value: value as Record<string, unknown> }
 }
 
-async function readBounded(request: Request): Promise<Uint8Array | 'too large' | 'broken'> {
+async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array | 'too large' | 'broken'> {
   if (request.body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -56,7 +60,7 @@ async function readBounded(request: Request): Promise<Uint8Array | 'too large' |
       const { done, value } = await reader.read()
       if (done) break
       size += value.byteLength
-      if (size > maxBodyBytes) {
+      if (size > maxBytes) {
         await reader.cancel()
         return 'too large'
       }

@@ -28,6 +28,7 @@ test('[SRV2] a refused invite is exported once, also where its uuid became a cal
     participants: { show: async () => ({ online: false, sessions: [], devices: [], live_calls: [] }) },
     revoked: { tokensFrom: () => undefined },
     calls,
+    groups: { of: () => ['support'] },
     timeline,
     timelines: createTimelines({ calls, timeline }),
     now: () => call.startedAt,
@@ -37,5 +38,6 @@ test('[SRV2] a refused invite is exported once, also where its uuid became a cal
     call.callUuid,
     never.callUuid,
   ])
+  expect(exported.groups).toEqual(['support'])
   expect(exported.calls).toMatchObject([{ call: { call_uuid: call.callUuid }, entries: [{ what: 'alerting' }] }])
 })

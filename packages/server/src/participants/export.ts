@@ -11,6 +11,7 @@ import type { Participant } from '../call/call.ts'
 import { callView } from '../call/view.ts'
 import { shownRefusals } from '../history/refused-invites.ts'
 import type { CallStore, Position } from '../ports/call-store.ts'
+import type { Groups } from '../ports/groups.ts'
 import { macrotask } from '../ports/macrotask.ts'
 import type { RefusedAt, TimelineStore } from '../ports/timeline.ts'
 import type { Timelines } from '../timeline/timelines.ts'
@@ -20,6 +21,7 @@ export interface ParticipantExportOptions {
   readonly participants: Pick<Participants, 'show'>
   readonly revoked: Pick<Revoked, 'tokensFrom'>
   readonly calls: Pick<CallStore, 'list'>
+  readonly groups: Pick<Groups, 'of'>
   readonly timeline: Pick<TimelineStore, 'refusedOf'>
   readonly timelines: Pick<Timelines, 'of'>
   readonly now: () => number
@@ -32,7 +34,7 @@ type Head = Omit<ParticipantExport, 'calls' | 'refused'>
 const pageSize = 100
 
 export function createParticipantExport(options: ParticipantExportOptions): ExportOf {
-  const { participants, revoked, calls, timeline, timelines, now } = options
+  const { participants, revoked, calls, groups, timeline, timelines, now } = options
 
   async function headOf(participant: Participant): Promise<Head> {
     const { role, userId } = participant
@@ -46,6 +48,7 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
       tokens_from: tokensFrom === undefined ? null : new Date(tokensFrom).toISOString(),
       sessions,
       devices,
+      groups: [...(await groups.of(participant))],
     }
   }
 

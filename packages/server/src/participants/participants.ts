@@ -13,6 +13,7 @@ import type { CallRef, Participant } from '../call/call.ts'
 import type { SeenCalls } from '../history/seen-calls.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Device, Devices } from '../ports/devices.ts'
+import type { Groups } from '../ports/groups.ts'
 import type { OnlineStore } from '../ports/online.ts'
 import { longestRevocationMs } from '../ports/product-store.ts'
 import type { SeenSession, Sessions } from '../ports/sessions.ts'
@@ -32,6 +33,7 @@ export interface ParticipantsOptions {
   readonly timeline: Pick<TimelineStore, 'forgetParticipant'>
   readonly webhooks: Pick<WebhookStore, 'erase'>
   readonly online: Pick<OnlineStore, 'erase'>
+  readonly groups: Pick<Groups, 'forget'>
   readonly erasures: Erasures
   /** Ends a call, and tells both sides. */
   readonly endCall: (ref: CallRef) => Promise<unknown>
@@ -73,8 +75,8 @@ export function readUntil(text: string | undefined, now: number): number | strin
 }
 
 export function createParticipants(options: ParticipantsOptions): Participants {
-  const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, endCall, flush, hasOthers, now } =
-    options
+  const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, groups } = options
+  const { endCall, flush, hasOthers, now } = options
 
   async function liveCallsOf({ product, role, userId }: Participant): Promise<CallView[]> {
     const page = await seenCalls.page(product, { status: 'live', role, userId, limit: '100' })
@@ -106,6 +108,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     await gone(participant)
     await endCalls(participant)
     await online.erase(participant)
+    await groups.forget(participant)
     await count('devices', await devices.forgetAll(participant))
     // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
     await timeline.forgetParticipant(participant, (entries) => count('timelineEntries', entries))

@@ -30,6 +30,8 @@ const nothing = {}
 export function createProductEndpoint(
   deps: ProductEndpointDeps,
   answer: (asked: ProductRequest) => MaybePromise<Response>,
+  /** The bound of a body, in bytes, where it is not that of all others. */
+  maxBodyBytes?: number,
 ) {
   const { limits } = deps
   const check = createCredentialsCheck(deps, { ofAddress: limits.serverRequest, ofKey: limits.serverKey })
@@ -39,7 +41,7 @@ export function createProductEndpoint(
     if (!credentials.ok) return credentials.response
     const query = new URL(request.url).searchParams
     const hasBody = request.method !== 'GET' && request.method !== 'HEAD' && request.method !== 'DELETE'
-    const read = hasBody ? await readJsonObject(request, nothing) : { ok: true as const, value: nothing }
+    const read = hasBody ? await readJsonObject(request, nothing, maxBodyBytes) : { ok: true as const, value: nothing }
     if (!read.ok) return failure(read.code, 'message' in read ? { message: read.message } : {})
     const body: Readonly<Record<string, unknown>> = read.value
     const given = query.get('product') ?? body.product ?? ''

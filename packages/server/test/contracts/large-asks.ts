@@ -18,6 +18,8 @@ const fewOf = { role: few.role, user_id: few.userId }
 const queryOf = ({ role, userId }: typeof busy) => `?role=${role}&user_id=${userId}`
 const call = { call_uuid: uuidOf(4) }
 const endpoint = { id: endpointId }
+const group = { role: few.role, group: 'support' }
+const groupOf500 = { strategy: 'all', members: Array.from({ length: 500 }, (_, n) => `member-${n}`) }
 const later = Buffer.from(`${Date.now() - 30 * 86_400_000}.${uuidOf(1)}`).toString('base64url')
 /** An export of 100,000 calls takes a minute. The pages are alike. */
 const someOfExport = 500_000
@@ -53,6 +55,9 @@ export const asksOf = (hooks: string): Readonly<Record<EndpointName, readonly As
     { as: 'product', params: fewOf, status: 200 },
   ],
   serverExportParticipantByQuery: [{ as: 'product', query: queryOf(few), status: 200 }],
+  serverGroupPut: [{ as: 'product', params: group, body: groupOf500, status: 200 }],
+  serverGroup: [{ as: 'product', params: group, status: 200 }],
+  serverGroups: [{ as: 'product', query: '?limit=100', status: 200 }],
   serverProduct: [{ as: 'product', status: 200 }],
   serverProductChange: [{ as: 'product', body: { busy: 'allow' }, status: 200 }],
   serverWebhooks: [{ as: 'product', status: 200 }],
@@ -73,6 +78,7 @@ export const asksOf = (hooks: string): Readonly<Record<EndpointName, readonly As
   webSocket: [{ status: 426 }],
   serverEraseParticipantByQuery: [{ as: 'product', query: queryOf(few), status: 200 }],
   serverEraseParticipant: [{ as: 'product', params: pathOf, status: 503 }],
+  serverGroupRemove: [{ as: 'product', params: group, status: 204 }],
   serverWebhookRemove: [{ as: 'product', params: endpoint, status: 204 }],
 })
 

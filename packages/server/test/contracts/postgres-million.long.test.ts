@@ -21,8 +21,8 @@ const small = [
   ...['webhook_removals', 'webhook_revision'],
   ...['nodes', 'outages', 'readiness', 'deployment', 'pg_database'],
 ]
-/** Counts who is connected now. The answer needs every row. */
-const readsAllOf = /count\(\*\)::int AS count FROM online/
+/** Counts who is connected now, or the members of each group of a page. The answer needs every row. */
+const readsAllOf = /count\(\*\)::int AS count FROM online|SELECT count\(\*\)::int FROM call_group_members/
 /** A node reads all endpoints when it starts, and after one was removed. */
 const readsEndpoints = /FROM webhook_endpoints w WHERE w\.revision > \$1/
 /** Functions that only nodes of earlier versions call, during an upgrade. */

@@ -25,6 +25,7 @@ import {
   deliveriesSql as keptHooksSql,
   lockCallsSql,
 } from '../../src/stores/postgres/erasure.ts'
+import { forgetMemberSql, groupSql, groupsOfSql, groupsSql } from '../../src/stores/postgres/groups.ts'
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/stores/postgres/online.ts'
 import { plannerSettings } from '../../src/stores/postgres/open.ts'
 import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/stores/postgres/outbox.ts'
@@ -124,6 +125,10 @@ describe('every read finds its rows through an index', () => {
     ['[HOOK2] who is on a node', ofNodeSql, ['a']],
     ['[HOOK2] how many are on each node', nodesSql, []],
     ['[SRV2] who is erased is on no node', eraseOnlineSql, ['clinic', 'patient', 'ann']],
+    ['[GROUP1] a group', groupSql, ['clinic', 'patient', 'all']],
+    ['[GROUP1] groups of a product', groupsSql, ['clinic', '', '', 101]],
+    ['[GROUP1] groups of a member', groupsOfSql, ['clinic', 'patient', 'ann']],
+    ['[GROUP1] [SRV2] who leaves all groups', forgetMemberSql, ['clinic', 'patient', 'ann']],
     ['[SRV2] events to be erased', eventsSql, ['{1,2,3}']],
     ['[SRV2] events that are erased', blankEventsSql, ['[{"call_id":1,"version":1,"author":1}]']],
     ['[SRV2] webhooks that are kept', keptHooksSql, ['e', '', 'ann']],

@@ -46,13 +46,14 @@ async function useAll(url: string): Promise<void> {
   } finally {
     await box.clean()
   }
-  const { calls, outbox, products, devices, webhooks, timeline, online, erasures, prune, close } = await openPostgres({
-    url,
-    // One connection does all of it, and what is refused is told at once: nothing has to end in this time.
-    limitMs: 10_000,
-    readers: 1,
-    writers: 1,
-  })
+  const { calls, outbox, products, devices, groups, webhooks, timeline, online, erasures, prune, close } =
+    await openPostgres({
+      url,
+      // One connection does all of it, and what is refused is told at once: nothing has to end in this time.
+      limitMs: 10_000,
+      readers: 1,
+      writers: 1,
+    })
   try {
     for (const step of callLife()) await step(calls)
     const endpoint = webhook({ product: 'clinic' })
@@ -106,6 +107,12 @@ async function useAll(url: string): Promise<void> {
     await devices.of(participant, 1)
     await devices.forget(participant, 'phone', device.address)
     await devices.forgetAll(participant)
+    const group = { product: 'clinic', role: 'patient', name: 'all' }
+    const settings = { members: ['ann'], strategy: 'all', memberRingMs: 15_000, ringMs: 45_000 } as const
+    for (let i = 0; i < 2; i++) await groups.put({ ...group, ...settings })
+    expect([await groups.get(group), await groups.list({ ...group, role: '' }, 1)]).toHaveLength(2)
+    expect([await groups.of(participant), await groups.forget(participant)]).toEqual([['all'], 1])
+    expect(await groups.remove(group)).toBe(true)
     for (const busy of ['allow', 'reject'] as const) {
       await products.changeSettings('clinic', {
         busy,
@@ -214,4 +221,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(71))
+test('every right was taken away once', () => expect(rights.length).toBe(80))

@@ -7,6 +7,7 @@ import { registerCallStoreContract } from './call-store.ts'
 import { registerCallStoreNodesContract } from './call-store-nodes.ts'
 import { registerDevicesContract } from './devices.ts'
 import { registerErasureContract } from './erasure.ts'
+import { registerGroupsContract } from './groups.ts'
 import { registerOnlineContract } from './online.ts'
 import { openHarness } from './postgres-harness.ts'
 import { registerProductStoreContract } from './product-store.ts'
@@ -53,6 +54,19 @@ registerDevicesContract('PostgreSQL', async () => {
   return {
     devices: one.devices,
     other: other.devices,
+    async close() {
+      await one.close()
+      await other.close()
+    },
+  }
+})
+
+registerGroupsContract('PostgreSQL', async () => {
+  const url = await server.database()
+  const [one, other] = [await openPostgres({ url }), await openPostgres({ url })]
+  return {
+    groups: one.groups,
+    other: other.groups,
     async close() {
       await one.close()
       await other.close()

@@ -8,6 +8,7 @@ import {
   entriesSql as erasedEntriesSql,
   deliveriesSql as keptHooksSql,
 } from '../../src/stores/sqlite/erasure.ts'
+import { groupSql, groupsOfSql, groupsSql } from '../../src/stores/sqlite/groups.ts'
 import { migrate } from '../../src/stores/sqlite/migrations.ts'
 import { temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
 import { leftOfSql, leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/stores/sqlite/outbox.ts'
@@ -110,6 +111,18 @@ describe('every read finds its rows through an index', () => {
     const part =
       'SEARCH webhook_deliveries USING INDEX webhook_deliveries_by_status (endpoint_id=? AND status=? AND id>?)'
     expect(plan(keptHooksSql).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))).toEqual([part, part, part])
+  })
+
+  test('[GROUP1] groups: one with its members, a page of a product, those of a member', () => {
+    const steps = [groupSql, groupsSql, groupsOfSql].flatMap(plan).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))
+    const key = 'PRIMARY KEY (product=? AND role=? AND'
+    expect(steps).toEqual([
+      `SEARCH g USING ${key} name=?)`,
+      `SEARCH m USING ${key} group_name=?) LEFT-JOIN`,
+      'SEARCH g USING PRIMARY KEY (product=? AND (role,name)>(?,?))',
+      `SEARCH m USING ${key} group_name=?)`,
+      'SEARCH call_group_members USING COVERING INDEX groups_of_member (product=? AND role=? AND user_id=? AND group_name>?)',
+    ])
   })
 
   test('[HOOK3] webhooks: what is due at an endpoint, what stands before it in its call, lists, what is old enough', () => {

@@ -5,6 +5,7 @@ import { registerCallListsContract } from './call-lists.ts'
 import { registerCallStoreContract } from './call-store.ts'
 import { registerDevicesContract } from './devices.ts'
 import { registerErasureContract } from './erasure.ts'
+import { registerGroupsContract } from './groups.ts'
 import { registerOnlineContract } from './online.ts'
 import { registerProductStoreContract } from './product-store.ts'
 import { registerTimelineContract } from './timeline.ts'
@@ -36,6 +37,22 @@ registerDevicesContract('SQLite', async () => {
   return {
     devices: serving.devices,
     other: beside.devices,
+    async close() {
+      await beside.close()
+      await serving.close()
+      dir.remove()
+    },
+  }
+})
+
+registerGroupsContract('SQLite', async () => {
+  const dir = temporaryDataDir()
+  const options = { dataDir: dir.path, synchronous: 'NORMAL' } as const
+  const serving = await openSqlite({ ...options, exclusive: true })
+  const beside = await openSqlite({ ...options, exclusive: false })
+  return {
+    groups: serving.groups,
+    other: beside.groups,
     async close() {
       await beside.close()
       await serving.close()

@@ -6,6 +6,7 @@ import type { Erasures } from '../../src/participants/erasures.port.ts'
 import { liveIn } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Devices } from '../../src/ports/devices.ts'
+import type { Groups } from '../../src/ports/groups.ts'
 import type { OnlineStore } from '../../src/ports/online.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
@@ -20,6 +21,7 @@ export interface Walked {
   readonly outbox: Outbox
   readonly products: ProductStore
   readonly devices: Devices
+  readonly groups: Groups
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
@@ -32,6 +34,7 @@ export async function useStores(stores: Walked, some: Participant): Promise<void
   await useCalls(stores, some)
   await useLists(stores, some)
   await usePeople(stores, some)
+  await useGroups(stores.groups, some)
   await eraseAndPrune(stores, some)
   await useWebhooks(stores, some)
 }
@@ -150,6 +153,18 @@ async function usePeople(stores: Walked, some: Participant): Promise<void> {
   await erasures.add('somebody', { devices: 1, timelineEntries: 1, calls: 1, webhookDeliveries: 1 })
   await erasures.counted('somebody')
   await erasures.forget('somebody')
+}
+
+async function useGroups(groups: Groups, some: Participant): Promise<void> {
+  const group = { product, role: some.role, name: 'walked' }
+  const members = [some.userId, ...Array.from({ length: 499 }, (_, n) => `member-${n}`)]
+  await groups.put({ ...group, strategy: 'all', memberRingMs: 15_000, ringMs: 45_000, members })
+  await groups.get(group)
+  await groups.list({ product, role: '', name: '' }, 101)
+  for (const member of [busy, some]) await groups.of(member)
+  await groups.forget(some)
+  await groups.forget(busy)
+  await groups.remove(group)
 }
 
 /** Stops the erasure of the busy participant after one step, and completes those of participants with few calls. */

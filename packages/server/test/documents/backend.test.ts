@@ -42,6 +42,11 @@ const [
   retry = '',
   rotate = '',
   removeHook = '',
+  putGroup = '',
+  oneGroup = '',
+  groups = '',
+  removeGroup = '',
+  groupCommands = '',
   changeProduct = '',
   showProduct = '',
   setProduct = '',
@@ -115,14 +120,14 @@ function differences(page: unknown, real: unknown, at = ''): string[] {
 }
 
 test('the page has these commands, and this file runs all of them', () => {
-  expect(commands).toHaveLength(28)
+  expect(commands).toHaveLength(33)
 })
 
 /** `POST /v1/server/calls/{}/end`, as curl asks it, and as the registry has it. */
 function routeOf(command: string): string {
   const url = /"\$RINGWIRE_URL([^"?]+)/.exec(command)?.[1] ?? ''
   const method = /-X (\w+)/.exec(command)?.[1] ?? (command.includes(' -d ') ? 'POST' : 'GET')
-  return `${method} ${url.replaceAll(/\$\w+/g, '{}').replace(/\/participants\/\w+\/\w+/, '/participants/{}/{}')}`
+  return `${method} ${url.replaceAll(/\$\w+/g, '{}').replace(/\/(participants|groups)\/\w+\/\w+/, '/$1/{}/{}')}`
 }
 
 /** What participants ask themselves. */
@@ -137,9 +142,9 @@ test('[SRV1] [SRV2] [HOOK1] each request that a backend may make is on the page'
   )
   const routes = backends.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`)
   expect([...made].sort()).toEqual([...routes, ...ofParticipants].sort())
-  // Each with what it answers; one has no body.
+  // Each with what it answers; two have no body.
   const without = routes.filter((route) => !shown.has(route))
-  expect(without).toEqual(['DELETE /v1/server/webhooks/{}'])
+  expect(without).toEqual(['DELETE /v1/server/groups/{}/{}', 'DELETE /v1/server/webhooks/{}'])
 })
 
 test('[TOK1] [KEY1] a session token, with which a client asks, and the public keys', async () => {
@@ -203,6 +208,16 @@ test('[HOOK1] a webhook endpoint: made, listed, changed, tried, given a new secr
   expect(Date.parse(rotated.old_secret_valid_until)).toBeGreaterThan(Date.now())
   expect(await sh(removeHook)).toBe('')
   expect((await ask(hooks)).data).toEqual([])
+})
+
+test('[GROUP1] a group: made, shown, listed, removed, and made again on the command line', async () => {
+  const group = await ask(putGroup)
+  expect(group).toMatchObject({ role: 'agent', group: 'support', members: ['ben', 'eve'], ring_ms: 60_000 })
+  expect(await ask(oneGroup)).toEqual(group)
+  expect((await ask(groups)).data).toMatchObject([{ group: 'support', member_count: 2 }])
+  expect(await sh(removeGroup)).toBe('')
+  expect((await ask(groups)).data).toEqual([])
+  expect(await sh(groupCommands)).toMatch(/ben, eve[\s\S]*agent +support +2 +in_turn[\s\S]*ben, eve[\s\S]*removed/)
 })
 
 test('[HOOK5] who decides on invites', async () => {

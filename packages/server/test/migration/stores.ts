@@ -6,6 +6,7 @@ import type { TimelineRow } from '../../src/call/observed.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Device } from '../../src/ports/devices.ts'
+import type { Group } from '../../src/ports/groups.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
 import { participantHash } from '../../src/ports/session-id.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
@@ -20,7 +21,7 @@ const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, context
 /** Calls in every stage of their lives, keys with a rotated secret, settings. */
 export async function fill(dataDir: string, lives: number): Promise<void> {
   const opened = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
-  const { calls, products, webhooks, devices, timeline, close } = opened
+  const { calls, products, webhooks, devices, groups, timeline, close } = opened
   const endpoint = webhook({
     product: 'clinic',
     events: null,
@@ -71,6 +72,8 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
     presence: 'off',
   })
   await devices.put(device)
+  await groups.put(group)
+  await groups.put({ ...group, name: 'nobody', members: [] })
   await timeline.add(
     Array.from({ length: 1_100 }, (_, n) => ({ ...seen, id: `a${n}` })).map((row, n) => ({
       ...row,
@@ -91,6 +94,12 @@ export const device: Device = {
   deviceId: 'phone',
   address: { platform: 'fcm', token: 'ä "quoted" \\ 😀' },
   registeredAt: Date.now(),
+}
+
+/** A group with odd names, in an order of its own. */
+export const group: Group = {
+  ...{ product: 'clinic', role: 'doctor', name: "o'hara's 😀" },
+  ...{ members: ['zoë', 'ann "quoted"', 'ben'], strategy: 'in_turn', memberRingMs: 20_000, ringMs: 90_000 },
 }
 
 /** What was seen of a call: of each side, and of none. */

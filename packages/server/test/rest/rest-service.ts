@@ -167,6 +167,7 @@ export function startRest(options: RestOptions): RestService {
     isRevoked: () => false,
     revoked: { look: async () => {} },
     devices: stores.devices,
+    groups: stores.groups,
     sender: { serves: () => false },
     store: stores.calls,
     calls,

@@ -36,6 +36,10 @@ export const uuidOf = (n: number) => {
   return `${hex.padStart(8, '0')}-0000-4000-8000-${hex.padStart(12, '0')}`
 }
 
+/** Groups, with so many members each. */
+const groups = 300
+const membersOfGroup = 500
+
 /** What `fillSqlite` is given for a crowded store. It takes some seconds. */
 export const crowd: Size = { calls: 200_000, ofBusy: 100_000, deliveries: 50_000 }
 /** One of the live calls of a crowded store. */
@@ -123,6 +127,13 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
      FROM ${numbers(calls / 20)}`,
     `INSERT INTO online (product, role, user_id, node) SELECT '${product}', 'customer', 'caller-' || n, 'node-' || n % 3
      FROM ${numbers(calls / 50)}`,
+    `INSERT INTO call_groups (product, role, name, strategy, member_ring_ms, ring_ms)
+     SELECT '${product}', 'customer', 'group-' || (n % ${groups}), 'all', 15000, 45000 FROM ${numbers(groups)}`,
+    // \`busy\` is a member of every group.
+    `INSERT INTO call_group_members (product, role, group_name, turn, user_id)
+     SELECT '${product}', 'customer', 'group-' || (n % ${groups}), n,
+       CASE WHEN n <= ${groups} THEN 'busy' ELSE 'member-' || (n % 5000) END
+     FROM ${numbers(groups * membersOfGroup)}`,
   ]
 }
 

@@ -28,6 +28,8 @@ export const neededRights: Readonly<Record<string, string>> = {
   webhook_revision: 'SELECT',
   erasures: 'SELECT, INSERT, UPDATE, DELETE',
   call_timeline: 'SELECT, INSERT, UPDATE, DELETE',
+  call_groups: 'SELECT, INSERT, UPDATE, DELETE',
+  call_group_members: 'SELECT, INSERT, DELETE',
   online: 'SELECT, INSERT, DELETE',
   nodes: 'SELECT, INSERT, UPDATE, DELETE',
   outages: 'SELECT, INSERT, UPDATE, DELETE',

@@ -2,6 +2,7 @@ import type { Erasures } from '../../participants/erasures.port.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
+import type { Groups } from '../../ports/groups.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'
@@ -20,6 +21,7 @@ import { createCallRows } from './erasure.ts'
 import { createErasures } from './erasures.ts'
 import { startFailure } from './failures.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
+import { createGroups } from './groups.ts'
 import { migrate } from './migrations.ts'
 import { createOnlineStore } from './online.ts'
 import { createOutbox } from './outbox.ts'
@@ -51,6 +53,7 @@ export interface PostgresStores {
   readonly outbox: Outbox
   readonly products: ProductStore
   readonly devices: Devices
+  readonly groups: Groups
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
@@ -129,6 +132,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     outbox: createOutbox(readers, stepRows, options.monotonic),
     products: createProductStore(readers, close),
     devices: createDevices(readers),
+    groups: createGroups(readers),
     webhooks: createWebhookStore(readers, subscribers),
     timeline: createTimelineStore(readers, retentionMs),
     online: createOnlineStore(readers, subscribers),

@@ -59,6 +59,8 @@ export const plainTables = {
   revocations: ['participant', 'not_before', 'changed_at'],
   call_timeline: timelineColumns,
   online: ['product', 'role', 'user_id', 'node'],
+  call_groups: ['product', 'role', 'name', 'strategy', 'member_ring_ms', 'ring_ms'],
+  call_group_members: ['product', 'role', 'group_name', 'turn', 'user_id'],
 } as const
 export type PlainTable = keyof typeof plainTables
 

@@ -4,6 +4,7 @@ import type { Erasures } from '../../participants/erasures.port.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
+import type { Groups } from '../../ports/groups.ts'
 import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { ProductStore } from '../../ports/product-store.ts'
@@ -21,6 +22,7 @@ import { createDevices } from './devices.ts'
 import { createCallRows, type EraseWrites } from './erasure.ts'
 import { createErasures } from './erasures.ts'
 import { type CommitCounts, GroupCommit } from './group-commit.ts'
+import { createGroups } from './groups.ts'
 import { createLiveCalls } from './live-calls.ts'
 import { migrate } from './migrations.ts'
 import { createOnlineStore, type OnlineWrites } from './online.ts'
@@ -57,6 +59,7 @@ export interface SqliteStores {
   readonly outbox: Outbox
   readonly products: ProductStore
   readonly devices: Devices
+  readonly groups: Groups
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
@@ -130,6 +133,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
     })
     const products = createProductStore(beside, writes)
     const devices = createDevices(reader, writes)
+    const groups = createGroups(reader, writes)
     const clock = options.clock ?? { now: Date.now }
     const webhooks = createWebhookStore(beside, writes, subscribers, staged, clock)
     const timeline = createTimelineStore(reader, writes)
@@ -148,6 +152,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
       outbox,
       products,
       devices,
+      groups,
       webhooks,
       timeline,
       online,

@@ -71,6 +71,8 @@ export function registerBackendErasure(name: string, start: Start): void {
         headers: { Authorization: `Bearer ${token}` },
         body: JSON.stringify({ platform: 'fcm', token: crypto.randomUUID() }),
       })
+      const group = { members: [ann.user_id, ben.user_id], strategy: 'all' }
+      await ask(service(), 'PUT', `groups/customer/${ann.user_id.length}`, group)
       const refused = crypto.randomUUID()
       const wrong = { callee_user_id: ben.user_id, callee_role: 'nobody', call_uuid: refused }
       await caller.request('call.invite', wrong).catch(() => undefined)
@@ -86,7 +88,7 @@ export function registerBackendErasure(name: string, start: Start): void {
     test('[SRV2] who is erased while in a call: sockets are closed, the call ends, and no table names it', async () => {
       const { ann, ben, pair, missed, callUuid, refused, token } = await known()
       const names = [ann.user_id, ann.display_name, ann.device_id]
-      const kept = ['call_events', 'call_timeline', 'calls', 'devices', 'webhook_deliveries']
+      const kept = ['call_events', 'call_group_members', 'call_timeline', 'calls', 'devices', 'webhook_deliveries']
       await until('everything is written', async () => (await tablesWith(...names)).join() === kept.join())
       const tablesOfBen = () => tablesWith(ben.user_id, ben.display_name, ben.device_id)
       // Another node writes what was seen of him.
