@@ -14,6 +14,7 @@ export type SystemPackage =
   | 'systemd'
   | 'busybox'
   | 'c-compiler'
+  | 'php'
   | 'python3'
   | 'zsh'
   | 'pgbouncer'

@@ -97,6 +97,7 @@ const systemPackages = {
   },
   // Builds the extension that counts what SQLite does. The smallest one is enough: it needs no headers.
   'c-compiler': { programs: ['cc', 'gcc', 'clang', 'tcc'], apt: 'tcc', dnf: 'gcc', brew: 'gcc' },
+  php: { programs: ['php'], apt: 'php-cli', dnf: 'php-cli', brew: 'php' },
   python3: { programs: ['/usr/bin/python3', 'python3'], apt: 'python3', dnf: 'python3', brew: 'python3' },
   zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },
   fish: { programs: ['fish'], apt: 'fish', dnf: 'fish', brew: 'fish' },

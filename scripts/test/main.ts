@@ -51,6 +51,7 @@ else {
     'systemd',
     'busybox',
     'c-compiler',
+    'php',
     'python3',
     'zsh',
     'fish',
