@@ -67,6 +67,7 @@ export const webhookBodies: { readonly [T in WebhookEventType]: BodyOf<T> } = {
         },
         callee: null,
       },
+      held: { caller_ms: 12_500, callee_ms: 0 },
     },
   },
   'call.rejected': told('call.rejected', rejected),

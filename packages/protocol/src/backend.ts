@@ -38,6 +38,13 @@ export type SideQuality = Static<typeof SideQuality>
 export const CallQuality = Type.Object({ caller: nullable(SideQuality), callee: nullable(SideQuality) })
 export type CallQuality = Static<typeof CallQuality>
 
+/** For how long each side had the call on hold [HOLD1]. */
+export const CallHeld = Type.Object({
+  caller_ms: Type.Integer({ minimum: 0, description: 'Milliseconds.' }),
+  callee_ms: Type.Integer({ minimum: 0, description: 'Milliseconds.' }),
+})
+export type CallHeld = Static<typeof CallHeld>
+
 /** A call as the backend of its product is shown it: both sides, and what the invite said. */
 export const CallView = Type.Object({
   call_uuid: uuid(),
@@ -64,6 +71,13 @@ export const CallView = Type.Object({
       description:
         'Of one call, and in call.ended: how the media was, as it was reported until then; null: nothing was, or, in call.ended, ' +
         'it could not be read in time.',
+    }),
+  ),
+  held: Type.Optional(
+    Type.Union([CallHeld, Type.Null()], {
+      description:
+        'Of one call, and in call.ended: for how long each side had it on hold, until now or until the end [HOLD1]; null in ' +
+        'call.ended: it could not be read in time.',
     }),
   ),
 })
@@ -139,7 +153,7 @@ export const TimelineEntry = Type.Object({
     description:
       'A change of the call: invited, busy, accepted, silenced, connected, rejected, cancelled, ended, missed, place_taken, ' +
       'place_settled, place_lost, clock_shifted. Or what was seen: rung, proven, unsure, alerting, socket_lost, socket_found, no_device, push, ' +
-      'webhook, relays, quality, refused. There may be more.',
+      'webhook, relays, held, resumed, quality, refused. There may be more.',
   }),
   who: Type.Optional(Type.Object({ user_id: Type.String(), role: Type.String() })),
   device_id: Type.Optional(Type.String()),

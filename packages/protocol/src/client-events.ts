@@ -44,7 +44,7 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'webrtc.answer': 'SDP answer relay.',
   'webrtc.ice_candidate': 'ICE candidate relay.',
   'call.alerting': 'The phone of the callee really rings.',
-  'call.media': 'What this side sends: microphone, camera, screen.',
+  'call.media': 'What this side sends: microphone, camera, screen; and whether it has put the call on hold.',
   'call.stats': 'How the media is at this side; extended sessions only.',
   'presence.watch': 'Whose comings and goings to hear of; extended sessions only.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',

@@ -143,7 +143,10 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
       { requiredKeys: [] },
     ),
   }),
-  'call.media': fc.record({ call_uuid: uuid, audio: fc.boolean(), video: fc.boolean(), screen: fc.boolean() }),
+  'call.media': fc.record(
+    { call_uuid: uuid, audio: fc.boolean(), video: fc.boolean(), screen: fc.boolean(), held: fc.boolean() },
+    { requiredKeys: ['call_uuid', 'audio', 'video', 'screen'] },
+  ),
   'presence.watch': fc.record({ participants: fc.array(fc.record({ role: id, user_id: id }), { maxLength: 5 }) }),
   'auth.refresh': fc.record({ token: text(200) }),
 }

@@ -87,6 +87,13 @@ test('[MEDIA1] [PEER1] what peers see of each other', () => {
     expect(createValidator(CallMedia)({ call_uuid, audio, video: false, screen: false }).ok).toBe(false)
 })
 
+test('[HOLD1] a side says that it holds the call, or does not; anything else is no hold', () => {
+  const sends = { call_uuid, audio: false, video: false, screen: false }
+  const fits = (more: object) => createValidator(CallMedia)({ ...sends, ...more }).ok
+  expect([{}, { held: true }, { held: false }].map(fits)).toEqual([true, true, true])
+  expect([{ held: 'true' }, { held: 1 }, { held: null }].map(fits)).toEqual([false, false, false])
+})
+
 test('no new event has a name that the interface gives to another direction', () => {
   const fresh = [
     'call.ack',

@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox'
-import { CallQuality, CallView, callHookTypes, participantHookTypes } from './backend.ts'
+import { CallHeld, CallQuality, CallView, callHookTypes, participantHookTypes } from './backend.ts'
 import { timestamp } from './text.ts'
 
 /** The bodies of webhooks, as an endpoint is sent them [HOOK2]. */
 
-const { quality: _, ...callFields } = CallView.properties
+const { quality: _quality, held: _held, ...callFields } = CallView.properties
 
 /** A call as it was right after a step. */
 export const WebhookCall = Type.Object(callFields)
@@ -34,6 +34,9 @@ const EndData = Type.Object({
   quality: Type.Union([CallQuality, Type.Null()], {
     description:
       'How the media was, as it was reported until then; null: nothing was, or it could not be read in time.',
+  }),
+  held: Type.Union([CallHeld, Type.Null()], {
+    description: 'For how long each side had the call on hold [HOLD1]; null: it could not be read in time.',
   }),
 })
 const ParticipantData = Type.Object({ user_id: Type.String(), role: Type.String() })

@@ -30,6 +30,14 @@ export interface Call {
   by: { user_id: string; role: string } | null
   /** How the media was, of one call; null where nothing was reported. */
   quality?: CallQuality | null
+  /** For how long each side had it on hold until now, of one call. */
+  held?: CallHeld | null
+}
+
+/** In ms. */
+export interface CallHeld {
+  caller_ms: number
+  callee_ms: number
 }
 
 export interface Range {

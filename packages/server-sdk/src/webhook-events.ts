@@ -1,4 +1,4 @@
-import type { Call, CallQuality, WebhookType } from './types.ts'
+import type { Call, CallHeld, CallQuality, WebhookType } from './types.ts'
 
 /** What webhooks say, by their type: `switch (event.type)` knows the `data` of each. */
 
@@ -34,9 +34,12 @@ export interface Wake {
   devices: WakeDevice[]
 }
 
-/** How the media was; null: nothing was reported, or it could not be read in time. */
+/** What is told of the media when an answered call ends. */
 export interface EndQuality {
+  /** How it was; null: nothing was reported, or it could not be read in time. */
   quality: CallQuality | null
+  /** For how long each side had the call on hold; null: it could not be read in time. */
+  held: CallHeld | null
 }
 
 type PlainType = Exclude<WebhookType, 'call.ended' | 'call.wake' | `participant.${string}`>

@@ -89,7 +89,7 @@ test('[HOOK2] the type of an event says what its data is; one of a newer service
     const text = JSON.stringify({ type, timestamp: '2026-03-02T09:05:00.000Z', data })
     return said(ask({ payload: text, headers: right(sign(secret, text)) }))
   }
-  expect(of('call.ended', { call_uuid: 'u', quality: null })).toBe('u had 0 reports')
+  expect(of('call.ended', { call_uuid: 'u', quality: null, held: null })).toBe('u had 0 reports')
   expect(of('call.wake', { devices: [], expires_at: 'then' })).toBe('0 devices until then')
   expect(of('call.missed', { caller: { user_id: 'ann' } })).toBe('ann')
   expect(of('participant.online', { role: 'agent', user_id: 'ben' })).toBe('agent/ben')

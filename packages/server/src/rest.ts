@@ -70,7 +70,7 @@ function handlersOf(deps: RestDeps): Handlers {
     jwks: createJwksEndpoint(deps),
     callHistory: createCallHistoryEndpoint(deps),
     iceServers: createIceServersEndpoint(deps),
-    ...createServerCallsEndpoints({ ...deps, authenticate }),
+    ...createServerCallsEndpoints({ ...deps, authenticate, now: clock.now }),
     ...createServerProductEndpoints({ ...deps, authenticate }),
     ...createServerGroupEndpoints({ ...deps, authenticate }),
     ...createServerWebhooksEndpoints({ ...deps, authenticate }),

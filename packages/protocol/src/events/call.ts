@@ -138,6 +138,9 @@ export const CallMedia = Type.Object({
   audio: Type.Boolean({ description: 'The microphone is on.' }),
   video: Type.Boolean({ description: 'The camera is on.' }),
   screen: Type.Boolean({ description: 'A screen is shared.' }),
+  held: Type.Optional(
+    Type.Boolean({ description: 'This side has put the call on hold [HOLD1]. Not given: it has not.' }),
+  ),
 })
 export type CallMedia = Static<typeof CallMedia>
 

@@ -1,4 +1,4 @@
-import type { CallQuality } from '@ringwire/protocol/backend'
+import type { CallHeld, CallQuality } from '@ringwire/protocol/backend'
 import type { ElsewhereReason } from '@ringwire/protocol/end-reasons'
 import type {
   CallAccepted,
@@ -58,6 +58,8 @@ export interface CallEvent {
   readonly peers?: readonly PeerNews[]
   /** How the media was, as far as it was reported when the call ended: told to endpoints, and stored elsewhere [STAT1]. */
   readonly quality?: CallQuality | null
+  /** For how long each side had the call on hold; the same holds for it [HOLD1]. */
+  readonly held?: CallHeld | null
   /** Why a backend ended the call, in its own words; nobody in the call is shown it [SRV2]. */
   readonly note?: string
 }

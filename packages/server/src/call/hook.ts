@@ -49,8 +49,8 @@ export function hookBody(type: string, at: number, data: object): string {
 
 /** That of `call.wake` has no ticket yet: what opens something is not stored. */
 export function callHookBody(type: CallHookType, { call, event }: Step): string {
-  const quality = type === 'call.ended' ? { quality: event.quality ?? null } : {}
-  const view = { ...callView(call, event.by), ...quality }
+  const media = type === 'call.ended' ? { quality: event.quality ?? null, held: event.held ?? null } : {}
+  const view = { ...callView(call, event.by), ...media }
   const data = type === 'call.wake' ? { ...view, expires_at: new Date(call.ringExpiresAt).toISOString() } : view
   return hookBody(type, event.at, data)
 }

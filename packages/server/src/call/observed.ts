@@ -21,6 +21,9 @@ export type Seen =
   | 'refused'
   /** What one side sent through one process, counted. */
   | 'relays'
+  /** One side put the call on hold, or went on with it [HOLD1]. */
+  | 'held'
+  | 'resumed'
   /** Media quality as one side reported it to one process, from its least to its greatest [STAT1]. */
   | 'quality'
 

@@ -299,6 +299,21 @@ test('[TRACE1] calls that were answered: how they ended, and whether media was t
   )
 })
 
+test('[HOLD1] [TRACE1] who had the call on hold, and for how long', () => {
+  const talked = { accepted_at: at(4_000), connected_at: at(5_000), callee: { ...ben, display_name: 'Ben' } }
+  const held = (what: 'held' | 'resumed', ms: number, who = ann) => entry(what, ms, { who })
+  const seen = [held('held', 10_000), held('held', 12_000, ben), held('resumed', 22_500)]
+  const ended = { ...talked, status: 'ended', end_reason: 'hangup', ended_at: at(64_000), by: ben } as const
+  expect(summaryOf(call(ended), seen)).toBe(
+    'Ben hung up after 60 s; Ann had it on hold for 12.5 s, Ben had it on hold for 52 s.',
+  )
+  const goesOn = { ...talked, status: 'connected', ended_at: null, end_reason: null } as const
+  const said = (...entries: TimelineEntry[]) => summaryOf(call(goesOn), entries)
+  expect(said(...seen)).toBe('The call goes on: Ben answered after 4 s; Ben has it on hold.')
+  expect(said(...seen.slice(0, 2))).toBe('The call goes on: Ben answered after 4 s; Ann and Ben have it on hold.')
+  expect(said(...seen.slice(0, 1), held('resumed', 11_000))).toBe('The call goes on: Ben answered after 4 s.')
+})
+
 test('[TRACE1] of whatever was seen: one sentence, and names that were erased are not missed', () => {
   const what = fc.constantFrom(
     'rung',
@@ -310,6 +325,8 @@ test('[TRACE1] of whatever was seen: one sentence, and names that were erased ar
     'refused',
     'new',
     'relays',
+    'held',
+    'resumed',
   )
   const detail = fc.record(
     {
@@ -323,7 +340,10 @@ test('[TRACE1] of whatever was seen: one sentence, and names that were erased ar
   )
   const session_id = fc.constantFrom('s1', 's2')
   const entries = fc.array(
-    fc.record({ what, detail, session_id, at: fc.constant(at(1)) }, { requiredKeys: ['what', 'detail', 'at'] }),
+    fc.record(
+      { what, detail, session_id, at: fc.constant(at(1)), who: fc.constantFrom(ann, { user_id: '', role: '' }) },
+      { requiredKeys: ['what', 'detail', 'at'] },
+    ),
   )
   const status = fc.constantFrom<CallView['status']>(
     ...(['ringing', 'accepted', 'connected', 'ended', 'rejected', 'cancelled', 'missed', 'busy'] as const),

@@ -1,6 +1,7 @@
 /** What became of a call, in one sentence for who asks why a phone did not ring [TRACE1]. Pure. */
 import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
 import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
+import { type HoldRow, holdChanges, holdsOf } from './holds.ts'
 
 const services: Readonly<Record<string, string>> = { fcm: 'FCM', apns: 'APNs', webpush: 'Web Push' }
 
@@ -39,11 +40,11 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
       if (call.version === 1) return `${a} gave up before the backend had decided on the call, so it did not ring`
       return textOf(cancelledTexts, call, 'caller_cancelled')({ call, entries, a, b, lasted })
     case 'ended':
-      return over(call, a, b)
+      return `${over(call, a, b)}${heldFor(call, entries, a, b)}`
     case 'ringing':
       return `the call rings; ${reach(call, entries, b)}`
     default:
-      return `the call goes on: ${b} answered after ${seconds(call.started_at, call.accepted_at)}`
+      return `the call goes on: ${b} answered after ${seconds(call.started_at, call.accepted_at)}${heldNow(call, entries, a, b)}`
   }
 }
 
@@ -186,6 +187,35 @@ function over(call: CallView, a: string, b: string): string {
     superseded: `a new call between the two took its place ${talked}`,
   }
   return `${textOf(texts, call, 'hangup')}${media}`
+}
+
+/** The holds of a call, by side [HOLD1]. */
+function holdRows({ caller, callee }: CallView, entries: readonly TimelineEntry[]): HoldRow[] {
+  return entries.flatMap(({ at, what, who }) => {
+    if (what !== 'held' && what !== 'resumed') return []
+    const isOf = (party: CallView['caller']) => who?.user_id === party.user_id && who.role === party.role
+    const side = isOf(caller) ? 'caller' : isOf(callee) ? 'callee' : undefined
+    return side === undefined ? [] : { at: Date.parse(at), what, side }
+  })
+}
+
+function heldFor(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const [from, to] = [call.accepted_at ?? call.started_at, call.ended_at ?? call.started_at]
+  const held = holdsOf(holdRows(call, entries), { acceptedAt: Date.parse(from), until: Date.parse(to) })
+  const sides = [
+    [a, held.caller_ms],
+    [b, held.callee_ms],
+  ] as const
+  const texts = sides.filter(([, ms]) => ms > 0).map(([who, ms]) => `${who} had it on hold for ${tenths(ms)}`)
+  return texts.length === 0 ? '' : `; ${texts.join(', ')}`
+}
+
+function heldNow(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const changes = holdChanges(holdRows(call, entries))
+  const isHeld = (of: HoldRow['side']) => changes.filter(({ side }) => side === of).at(-1)?.what === 'held'
+  const who = [...(isHeld('caller') ? [a] : []), ...(isHeld('callee') ? [b] : [])]
+  if (who.length === 0) return ''
+  return who.length === 1 ? `; ${who[0]} has it on hold` : `; ${who.join(' and ')} have it on hold`
 }
 
 function sessions(entries: readonly TimelineEntry[], what: string): string[] {

@@ -2,6 +2,7 @@
 import type { TimelineEntry } from '@ringwire/protocol/backend'
 import { type Call, isLive, otherSide, type Side } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
+import { withoutRepeats } from './holds.ts'
 import { mostEntries, type TimelineRow } from './observed.ts'
 import { type SideReports, shown } from './quality.ts'
 
@@ -34,7 +35,7 @@ export function timelineOf(
   const shown = steps.filter((step) => !told.has(step))
   const entries: Dated[] = [
     ...shown.map((step) => ofStep(step, isLastOf(steps, step) ? call : undefined, sides.get(step))),
-    ...rows.map((row) => ofRow(row, call)),
+    ...withoutRepeats(rows).map((row) => ofRow(row, call)),
   ]
   entries.sort((a, b) => a.time - b.time)
   return bounded(entries).map(({ time: _, ...entry }) => withDevice(entry, devices))

@@ -1,4 +1,3 @@
-import type { CallQuality } from '@ringwire/protocol/backend'
 import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, type RingingCall } from '../call/call.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
@@ -21,7 +20,8 @@ import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
 import { createEndQuality, type EndQualityOptions } from './end-quality.ts'
 import { isHeldElsewhere, isShareOf } from './holders.ts'
-import { createQuality, type Quality } from './quality.ts'
+import { createHolds } from './holds.ts'
+import { createQuality, type Quality, type SeenMedia } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay, type RelayOptions } from './relay.ts'
 
@@ -101,13 +101,14 @@ export function createDomain(options: DomainOptions): Domain {
   const durations = durationsOf(config)
   const { delivery, outbox } = createHandingOn(options, clock, (call) => deadlines.watch(call))
   const load = async (ref: CallRef) => delivery.known.get(callKey(ref)) ?? (await store.load(ref))
-  const quality = createQuality({ recorder, timeline: stores.timeline, load, now: clock.now })
-  const qualityAtEnd = createQualityAtEnd(quality, options)
+  const holds = createHolds({ recorder, now: clock.now })
+  const quality = createQuality({ recorder, holds, timeline: stores.timeline, load, now: clock.now })
+  const mediaAtEnd = createMediaAtEnd(quality, options)
   const parts = { store, sessions, nodes, uptime, delivery, recorder, clock, durations, onError, timers }
   const calls = createCalls({
     ...parts,
     askBackend: createAskBackend({ store, hook: options.inviteHook }),
-    withQuality: createEndQuality({ hearsEnds: options.hearsEnds, qualityAtEnd }),
+    withQuality: createEndQuality({ hearsEnds: options.hearsEnds, mediaAtEnd }),
     products: stores.products,
     limits: options.limits,
     ringTimeoutMs: config.ringTimeoutMs,
@@ -139,7 +140,7 @@ export function createDomain(options: DomainOptions): Domain {
   const { isRelayOnly, onPassed } = options
   return {
     ...{ calls, quality, arrivals, outbox, deadlines, delivery },
-    relay: createRelay({ ...parts, calls, isShared: backend.isShared, isRelayOnly, onPassed }),
+    relay: createRelay({ ...parts, calls, holds, isShared: backend.isShared, isRelayOnly, onPassed }),
     recovery: createRecovery({ ...parts, calls, finalsMs }),
     onCall(call) {
       store.note(call)
@@ -182,12 +183,12 @@ function createHandingOn(
   return { delivery, outbox }
 }
 
-/** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1]. */
-function createQualityAtEnd(
+/** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1, HOLD1]. */
+function createMediaAtEnd(
   quality: Quality,
   { onError, timers }: Pick<DomainOptions, 'onError' | 'timers'>,
-): EndQualityOptions['qualityAtEnd'] {
-  return async (ref): Promise<CallQuality | null> => {
+): EndQualityOptions['mediaAtEnd'] {
+  return async (ref): Promise<SeenMedia | null> => {
     const { promise: late, resolve } = Promise.withResolvers<null>()
     const cancel = timers.after(qualityMs, () => resolve(null))
     const known = quality.of(ref).catch((error) => {

@@ -1,26 +1,32 @@
-import type { CallQuality } from '@ringwire/protocol/backend'
 import { type Call, type CallRef, callKey } from '../call/call.ts'
 import type { Decision } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
+import type { SeenMedia } from './quality.ts'
 
 export interface EndQualityOptions {
   /** Whether anybody hears how calls of a product end. */
   readonly hearsEnds: (product: string) => boolean
   /** How the media of an answered call was, as far as that is known in time for its end. */
-  readonly qualityAtEnd: (ref: CallRef) => Promise<CallQuality | null>
+  readonly mediaAtEnd: (ref: CallRef) => Promise<SeenMedia | null>
 }
 
 /** Decides and commits; shows every decision to `seen`, and takes what that answers. */
 type Commit<D> = (seen: (decision: D) => D) => Promise<D>
 
+/** A hold that nobody took back lasts until the end that is committed now [HOLD1]. */
+function mediaOf({ call, event: { at } }: Step, seen: SeenMedia | null | undefined) {
+  const acceptedAt = call.status === 'ringing' ? null : call.acceptedAt
+  return { quality: seen?.quality ?? null, held: seen?.heldOf({ acceptedAt, until: at }) ?? null }
+}
+
 export type WithQuality = <D extends Decision | InviteDecision>(commit: Commit<D>) => Promise<D>
 
 /**
  * What ends an answered call, whatever that is, is decided twice where somebody hears of the end: how its media was is read
- * in between, and nothing is written before [STAT1].
+ * in between, and nothing is written before [STAT1, HOLD1].
  */
-export function createEndQuality({ hearsEnds, qualityAtEnd }: EndQualityOptions): WithQuality {
+export function createEndQuality({ hearsEnds, mediaAtEnd }: EndQualityOptions): WithQuality {
   function isHeardEnd({ call, event }: Step): boolean {
     return event.type === 'ended' && hearsEnds(call.product)
   }
@@ -32,10 +38,10 @@ export function createEndQuality({ hearsEnds, qualityAtEnd }: EndQualityOptions)
       return ends.length === 0 ? decided : { ...decided, steps: [] }
     })
     if (ends.length === 0) return decision
-    const read = ends.map(async (call) => [callKey(call), await qualityAtEnd(call)] as const)
+    const read = ends.map(async (call) => [callKey(call), await mediaAtEnd(call)] as const)
     const known = new Map(await Promise.all(read))
     const told = (step: Step): Step =>
-      isHeardEnd(step) ? { ...step, event: { ...step.event, quality: known.get(callKey(step.call)) ?? null } } : step
+      isHeardEnd(step) ? { ...step, event: { ...step.event, ...mediaOf(step, known.get(callKey(step.call))) } } : step
     return commit((decided) => ({ ...decided, steps: decided.steps.map(told) }))
   }
 }

@@ -22,14 +22,20 @@ test('[STAT1] what was reported is stored before it is read; a call of which nob
   const { call } = answer
   await harness.store().transition(call, () => ({ steps: [created(rings)] }))
   await harness.store().transition(call, () => ({ steps: [answer] }))
-  const quality = createQuality({ recorder, timeline, load: async () => call, now: Date.now })
+  const quality = createQuality({
+    recorder,
+    holds: { hasWritten: () => false },
+    timeline,
+    load: async () => call,
+    now: Date.now,
+  })
   const place = call.status === 'ringing' ? null : call.callerPlace
   const session = { participant: participantOf(call, 'caller'), sessionId: place?.sessionId ?? '', deviceId: null }
   recorder.record(call, { what: 'rung', side: 'callee', detail: {} })
-  expect(await quality.of(call)).toBeNull()
+  expect((await quality.of(call)).quality).toBeNull()
   expect(await timeline.of(call)).toEqual([])
   expect(await quality.report(session, { call_uuid: call.callUuid, stats: { rtt_ms: 40 } })).toBe('accepted')
-  expect(await quality.of(call)).toEqual({
+  expect((await quality.of(call)).quality).toEqual({
     caller: { reports: 1, rtt_ms: { min: 40, avg: 40, max: 40 } },
     callee: null,
   })

@@ -1,22 +1,25 @@
 /**
  * Media quality as the two sides of a call report it [STAT1]: of each the least, the mean and the greatest, kept with the
- * call's timeline.
+ * call's timeline. And from there what was seen of its media: quality, and holds [HOLD1].
  *
- *   const quality = createQuality({ recorder, timeline, load, now })
+ *   const quality = createQuality({ recorder, holds, timeline, load, now })
  *   await quality.report(session, { call_uuid, stats })      → the call's status, or an error
- *   await quality.of(call)                                   → { caller, callee }, or null where nothing was reported
+ *   await quality.of(call)                                   → { quality: { caller, callee } | null, heldOf }
  */
-import type { CallQuality } from '@ringwire/protocol/backend'
+import type { CallHeld, CallQuality } from '@ringwire/protocol/backend'
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { CallStats } from '@ringwire/protocol/events/call'
 import { type Call, type CallRef, callKey, isLive, placeOf, type Side, sideOf } from '../call/call.ts'
+import { type AnsweredSpan, holdsOf } from '../call/holds.ts'
 import { addReport, qualityOf, type SideReports } from '../call/quality.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { Recorder } from '../timeline/recorder.ts'
+import type { Holds } from './holds.ts'
 import type { ClientSession } from './request.ts'
 
 export interface QualityOptions {
   readonly recorder: Pick<Recorder, 'replace' | 'flush'>
+  readonly holds: Pick<Holds, 'hasWritten'>
   readonly timeline: Pick<TimelineStore, 'of'>
   /** A call as it is known here, or stored. */
   readonly load: (ref: CallRef) => Promise<Call | undefined>
@@ -26,8 +29,15 @@ export interface QualityOptions {
 
 export interface Quality {
   report(session: Pick<ClientSession, 'participant' | 'sessionId' | 'deviceId'>, data: CallStats): Promise<Reported>
-  /** What was reported so far, to any process. */
-  of(ref: CallRef): Promise<CallQuality | null>
+  /** What was reported so far, to any process, and who had the call on hold. */
+  of(ref: CallRef): Promise<SeenMedia>
+}
+
+export interface SeenMedia {
+  /** Null where nothing was reported. */
+  readonly quality: CallQuality | null
+  /** For how long each side had the call on hold in this time. */
+  heldOf(span: AnsweredSpan): CallHeld
 }
 
 export type Reported = Call['status'] | ErrorBody
@@ -48,7 +58,7 @@ interface Reporting {
   isDone: boolean
 }
 
-export function createQuality({ recorder, timeline, load, now }: QualityOptions): Quality {
+export function createQuality({ recorder, holds, timeline, load, now }: QualityOptions): Quality {
   const reporting = new Map<string, Reporting>()
   let sweptAt = 0
 
@@ -99,8 +109,9 @@ export function createQuality({ recorder, timeline, load, now }: QualityOptions)
     async of(ref) {
       // What was reported here is stored first: then there is one place to read.
       const isOwn = (['caller', 'callee'] as const).some((side) => reporting.get(side + callKey(ref))?.id !== undefined)
-      if (isOwn) await recorder.flush()
-      return qualityOf(await timeline.of(ref))
+      if (isOwn || holds.hasWritten(ref)) await recorder.flush()
+      const rows = await timeline.of(ref)
+      return { quality: qualityOf(rows), heldOf: (span) => holdsOf(rows, span) }
     },
   }
 }

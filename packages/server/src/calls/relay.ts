@@ -9,6 +9,7 @@ import type { AppendResult, Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import type { Calls } from './calls.ts'
+import type { Holds } from './holds.ts'
 import type { ClientSession, NamedCall, UnderWay, Waiter } from './request.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
@@ -21,6 +22,7 @@ export interface RelayData {
   audio?: boolean
   video?: boolean
   screen?: boolean
+  held?: boolean
   from_user_id?: string
   from_role?: string
 }
@@ -79,6 +81,8 @@ export interface RelayOptions {
   readonly onPassed: (event: RelayEvent, road: Road, bytes: number) => void
   /** The same, of which call and from which side [TRACE1]. */
   readonly recorder: Pick<Recorder, 'relayed'>
+  /** And whether that side has put the call on hold. */
+  readonly holds: Pick<Holds, 'said'>
   readonly timers: Pick<Timers, 'sleep'>
 }
 
@@ -168,6 +172,7 @@ function pass(
   if (sent instanceof Promise && !isKept && road === 'short' && message.n !== undefined)
     message.waiter?.isUnderWayAs(message.n)
   const passed = () => {
+    noteHold(options, call, side, message)
     onPassed(event, road, Buffer.byteLength(push.text))
     recorder.relayed(message.key, side, event, data)
   }
@@ -183,8 +188,14 @@ function pass(
     const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
     if (isOld) return afterOthers(message, (first) => tryAgain(options, first, tries + 1))
     if (result !== 'dropped') passed()
+    // A base peer hears nothing of it.
+    else noteHold(options, call, side, message)
     return result === 'volatile' ? { status: call.status, volatile: true } : call.status
   })
+}
+
+function noteHold({ holds }: RelayOptions, call: Call, side: Side, { event, sender, data }: Message): void {
+  if (event === 'call.media') holds.said(call, side, sender, data.held)
 }
 
 /** The relays before it were answered by now, and the call may have moved on with them. */

@@ -12,17 +12,22 @@ export interface ServerCallsDeps extends ProductEndpointDeps {
   readonly seenCalls: SeenCalls
   readonly timelines: Timelines
   readonly quality: Pick<Quality, 'of'>
+  /** The clock that calls go by. */
+  readonly now: () => number
   /** Ends a live call for its backend; of one that is over, or never was, nothing changes. */
   readonly endCall: (ref: CallRef, note: string | null) => Promise<unknown>
 }
 
 export function createServerCallsEndpoints(deps: ServerCallsDeps) {
-  const { seenCalls, timelines, quality, endCall } = deps
+  const { seenCalls, timelines, quality, now, endCall } = deps
   const validateEnd = createValidator(EndRequest)
   const shown = async (product: string, callUuid: string) => {
     const call = await seenCalls.one(product, callUuid)
     if (call === undefined) return noSuchCall(product, callUuid)
-    const shownCall = { ...call, quality: await quality.of({ product, callUuid: call.call_uuid }) }
+    const media = await quality.of({ product, callUuid: call.call_uuid })
+    const acceptedAt = call.accepted_at === null ? null : Date.parse(call.accepted_at)
+    const until = call.ended_at === null ? now() : Date.parse(call.ended_at)
+    const shownCall = { ...call, quality: media.quality, held: media.heldOf({ acceptedAt, until }) }
     return json(200, { success: true, call: shownCall } satisfies CallShown)
   }
   return {

@@ -63,10 +63,10 @@ export function createRequests(options: RequestsOptions): HandleRequest {
           (result) => relayed(request.data.call_uuid, result),
         )
       case 'call.media': {
-        const { call_uuid, audio, video, screen } = request.data
-        return andThen(
-          relay.relay(session, request.event, { call_uuid, audio, video, screen }, numberOf(session, request), waiter),
-          (result) => relayed(call_uuid.toLowerCase(), result),
+        const { call_uuid, audio, video, screen, held } = request.data
+        const said = { call_uuid, audio, video, screen, ...(held !== undefined && { held }) }
+        return andThen(relay.relay(session, request.event, said, numberOf(session, request), waiter), (result) =>
+          relayed(call_uuid.toLowerCase(), result),
         )
       }
       case 'call.stats':

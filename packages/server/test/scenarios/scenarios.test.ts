@@ -47,6 +47,7 @@ import { registerTokenExpiryScenarios } from './connections/token-expiry.ts'
 import { registerVanishingScenarios } from './connections/vanishing.ts'
 import { registerCutting } from './extended/cutting.ts'
 import { registerDevices } from './extended/devices.ts'
+import { registerHolds } from './extended/holds.ts'
 import { registerPeers } from './extended/peers.ts'
 import { registerPresence } from './extended/presence.ts'
 import { registerResume } from './extended/resume.ts'
@@ -123,6 +124,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   cutting: ({ name, start }) => registerCutting(name, start),
   devices: ({ name, start }) => registerDevices(name, start),
   peers({ name, start }) {
+    registerHolds(name, start)
     registerPeers(name, start)
     registerPresence(name, start)
   },

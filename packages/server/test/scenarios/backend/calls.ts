@@ -34,7 +34,7 @@ export function registerBackendCalls(name: string, start: Start): void {
       }
       const again = await ask(service(), 'POST', `calls/${callUuid.toUpperCase()}/end`)
       expect(again).toEqual(ended)
-      const { quality: _, ...listed } = ended.body.call
+      const { quality: _quality, held: _held, ...listed } = ended.body.call
       const query = `calls?user_id=${pair.callerId}&role=customer`
       expect((await ask(service(), 'GET', query)).body.data).toEqual([listed])
       expect((await ask(service(), 'GET', `${query}&status=live`)).body).toMatchObject({ data: [], next_cursor: null })
