@@ -2,8 +2,10 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ownDescriptors } from '../../src/observability/descriptors.ts'
 import { createMachine } from '../../src/observability/machine.ts'
 import { createMetrics, nobody } from '../../src/observability/metrics.ts'
+import { processFamilies } from '../../src/observability/process-metrics.ts'
 import { deploy } from '../deploy/compose.ts'
 import { promtool } from './observed.ts'
 
@@ -16,11 +18,12 @@ const queries: readonly string[] = dashboard.panels.flatMap(({ targets }: { targ
 /** The metrics that there are, and what of a histogram is asked for. */
 const meter = createMetrics({ node: 'n', version: '1', stores: ['database'] })
 const machine = createMachine({ workers: 2, ownCounts: () => [] })
-const names = [...meter.families(nobody), ...(await machine.status.families())].flatMap(({ name, type }) =>
+const served = [...meter.families(nobody), ...(await machine.status.families()), ...processFamilies(ownDescriptors())]
+const names = served.flatMap(({ name, type }) =>
   type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
 )
 machine.stop()
-const namesIn = (text: string) => text.match(/ringwire_[a-z_]+/g) ?? []
+const namesIn = (text: string) => text.match(/\b(?:ringwire|process)_[a-z_]+/g) ?? []
 
 test('[MET1] each alert fires once on what it is for, and none where all is well', async () => {
   expect(await promtool(['check', 'rules', alerts])).toMatchObject({ code: 0 })
@@ -35,7 +38,7 @@ test('[MET1] each alert fires once on what it is for, and none where all is well
   for (const name of all) expect(tested).toMatch(new RegExp(`alertname: ${name}\\n +exp_alerts:\\n +- exp_labels`))
 })
 
-test('[MET1] alerts and dashboard ask for metrics that there are, and the dashboard shows all of them', () => {
+test('[MET1] [MET2] alerts and dashboard ask for metrics that there are, and the dashboard shows all of them', () => {
   const asked = [...queries.flatMap(namesIn), ...namesIn(readFileSync(alerts, 'utf8'))]
   expect(asked.filter((name) => !names.includes(name))).toEqual([])
   const families = names.map((name) => name.replace(/_(bucket|count|sum)$/, ''))
