@@ -1,3 +1,4 @@
+import { capabilities } from '@ringwire/protocol/capabilities'
 import { type ClientEventName, clientEventPurposes, clientEvents } from '@ringwire/protocol/client-events'
 import { closeCodes } from '@ringwire/protocol/close-codes'
 import { Envelope, messageLimits } from '@ringwire/protocol/envelope'
@@ -190,6 +191,11 @@ export const queryParameters: Readonly<Record<string, { schema: JsonObject; desc
     schema: { type: 'string', const: '1' },
     description: 'An extended session. Anything else, or nothing: a base session.',
     example: '1',
+  },
+  [extendedQuery.can]: {
+    schema: { type: 'string' },
+    description: `What the client understands beside: ${capabilities.join(', ')}, with commas between them. Other names are ignored.`,
+    example: 'transfer,take',
   },
   [extendedQuery.resume]: {
     schema: { type: 'string', pattern: sessionIdPattern },

@@ -34,7 +34,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     admit: listensTo('state', 'incoming', 'restored', 'restorable', 'calls', 'iceServers', 'error'),
     rejected,
   })
-  const session = createSession()
+  const session = createSession(options.can)
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
   /** How this page came to be: the first session that it begins has to do with it, no later one. */

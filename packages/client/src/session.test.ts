@@ -14,6 +14,14 @@ test('[RES1] the query names the session, its epoch, the last push and the last 
   expect(session.query(7)).toBe('ext=1&resume=s1&epoch=e%201&seq=2&n=7')
 })
 
+test('[EXT6] the query lists what the client understands, in each connection', () => {
+  const session = createSession(['transfer', 'take'])
+  expect(session.query(0)).toBe('ext=1&can=transfer,take')
+  session.began(authOk({}))
+  expect(session.query(0)).toBe('ext=1&can=transfer,take&resume=s1&epoch=e%201&seq=0&n=0')
+  expect(createSession([]).query(0)).toBe('ext=1')
+})
+
 test('[EXT1] a push comes once and without gaps', () => {
   const session = createSession()
   session.began(authOk({}))

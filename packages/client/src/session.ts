@@ -1,20 +1,25 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
 import type { SessionStorage } from './types.ts'
 import { isObject, parseJson } from './wire.ts'
 
 type Resume = { readonly id: string; readonly epoch: string; readonly seq: number; readonly replied: number }
 
-/** What is needed to go on with a session: its name, its epoch and the last push that was seen [RES1]. */
-export function createSession() {
+/**
+ * What is needed to go on with a session: its name, its epoch and the last push that was seen [RES1]. `can`: what this client
+ * understands beside [EXT6].
+ */
+export function createSession(can: readonly Capability[] = []) {
+  const extended = can.length > 0 ? `ext=1&can=${can}` : 'ext=1'
   /** `replied`: what the page before this one saw of its replies. */
   let session: Resume | undefined
 
   return {
     /** The query of the connection: a new session, or the one that there is. */
     query(replied: number): string {
-      if (!session) return 'ext=1'
+      if (!session) return extended
       const [name, epoch] = [session.id, session.epoch].map(encodeURIComponent)
-      return `ext=1&resume=${name}&epoch=${epoch}&seq=${session.seq}&n=${Math.max(replied, session.replied)}`
+      return `${extended}&resume=${name}&epoch=${epoch}&seq=${session.seq}&n=${Math.max(replied, session.replied)}`
     },
 
     /** It is known from now on: by `auth.ok`, or by a reset after its log was lost [RES4]. Where it is new, so is `seq`. */

@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { EndReason } from '@ringwire/protocol/end-reasons'
 import type { ErrorCode, LimitName } from '@ringwire/protocol/errors'
 import type { CallStatus, IceServer } from '@ringwire/protocol/rest'
@@ -459,6 +460,8 @@ export interface CallClientOptions {
   readonly url?: string
   /** Default: the global one. */
   readonly WebSocket?: WebSocketConstructor
+  /** What the parts of the SDK that this client is used with understand; each of them names it. Default: nothing beside. */
+  readonly can?: readonly Capability[]
   /** Keeps the session over a reload of the page. */
   readonly storage?: SessionStorage
   /** Default: 'ringwire'. Two clients in one storage need two. */

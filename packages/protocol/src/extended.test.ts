@@ -43,7 +43,14 @@ function needsAll(schema: Parameters<typeof createValidator>[0], data: Readonly<
 }
 
 test('[RES1] the query of an extended connection', () => {
-  expect(extendedQuery).toEqual({ extended: 'ext', resume: 'resume', epoch: 'epoch', seq: 'seq', replied: 'n' })
+  expect(extendedQuery).toEqual({
+    extended: 'ext',
+    can: 'can',
+    resume: 'resume',
+    epoch: 'epoch',
+    seq: 'seq',
+    replied: 'n',
+  })
 })
 
 describe('[EXT1] auth.ok of an extended session', () => {

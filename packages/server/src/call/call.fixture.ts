@@ -38,14 +38,14 @@ export function onNode(actor: Actor, node: string): Actor {
 }
 
 export function heldBy(actor: Actor, settled = true): Place {
-  const { sessionId, deviceId, node } = actor
-  return deepFreeze({ state: 'held', sessionId, deviceId, node, settled })
+  const { sessionId, deviceId, node, can } = actor
+  return deepFreeze({ state: 'held', sessionId, deviceId, node, settled, ...(can && { can }) })
 }
 
 /** `closed`: its client closed the socket; `awaitedMs`: the service did, and told it to come back. */
 export function leftBy(actor: Actor, since: number, settled = true, closed = false, awaitedMs?: number): Place {
-  const { sessionId, deviceId, node } = actor
-  const how = { ...(closed && { closed }), ...(awaitedMs !== undefined && { awaitedMs }) }
+  const { sessionId, deviceId, node, can } = actor
+  const how = { ...(can && { can }), ...(closed && { closed }), ...(awaitedMs !== undefined && { awaitedMs }) }
   return deepFreeze({ state: 'vacant', sessionId, deviceId, node, settled, since, ...how })
 }
 

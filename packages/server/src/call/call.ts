@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { OverStatus } from '@ringwire/protocol/end-reasons'
 
 /** A participant is (product, role, user_id) [ID1]. */
@@ -59,6 +60,8 @@ interface PlaceBase {
   readonly deviceId: string | null
   readonly node: string
   readonly settled: boolean
+  /** What the holder's client listed when it connected; absent where it listed nothing [EXT6]. */
+  readonly can?: readonly Capability[]
 }
 export type Place =
   | (PlaceBase & { readonly state: 'held' })

@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ElsewhereReason, EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
 import {
@@ -42,6 +43,8 @@ export interface Actor {
   readonly displayName: string
   /** When its token is over, in ms since the epoch. Undefined: never. */
   readonly expiresAt?: number | undefined
+  /** What its client understands beside, as it listed when it connected; absent: nothing [EXT6]. */
+  readonly can?: readonly Capability[]
 }
 
 /** What can be asked of one call. The first six come from clients, the others from the service itself. */
@@ -335,7 +338,7 @@ function rememberedOf({ silenced }: RingingCall, rung: readonly string[]): reado
 /** Holds the place already, or takes it, or settles what it took by connecting; writes only where that is news. */
 export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now: number): Acceptance {
   const holds = place.state === 'held' && place.sessionId === actor.sessionId
-  if (holds && place.settled && place.node === actor.node) return unchanged(call)
+  if (holds && place.settled && isAsConnected(place, actor)) return unchanged(call)
   const type = holds ? 'place_settled' : 'place_taken'
   const next = withPlace(call, side, placeFor(actor, true))
   const notices = acceptedAgain(call, place, actor)
@@ -359,7 +362,7 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   // It passed on meanwhile: it comes back as long as nobody has spoken since.
   const hasPassed = had !== undefined && !isOwn
   // One that comes back on another node has its place there, also where nobody saw it leave the first.
-  const isTaken = hasPassed ? place.settled : place.state === 'held' && (!isOwn || place.node === actor.node)
+  const isTaken = hasPassed ? place.settled : place.state === 'held' && (!isOwn || isAsConnected(place, actor))
   if (isTaken) return unchanged(call)
   const isNamed = place.sessionId === resumes
   if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
@@ -497,8 +500,14 @@ export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId' | 'deviceI
   return place.state === 'vacant' && now >= place.since + ownDeviceMs
 }
 
-export function placeFor(actor: Actor, settled: boolean): Place {
-  return { state: 'held', sessionId: actor.sessionId, deviceId: actor.deviceId, node: actor.node, settled }
+export function placeFor({ sessionId, deviceId, node, can }: Actor, settled: boolean): Place {
+  return { state: 'held', sessionId, deviceId, node, settled, ...(can !== undefined && { can }) }
+}
+
+/** Whether a place says where its holder is connected, and what its client understands, as of now [EXT6]. */
+function isAsConnected(place: Place, { node, can = [] }: Actor): boolean {
+  const { can: known = [] } = place
+  return place.node === node && known.length === can.length && known.every((capability) => can.includes(capability))
 }
 
 function withPlace(call: LiveCall, side: Side, place: Place): LiveCall {

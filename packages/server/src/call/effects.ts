@@ -1,4 +1,5 @@
 import type { CallHeld, CallQuality } from '@ringwire/protocol/backend'
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ElsewhereReason } from '@ringwire/protocol/end-reasons'
 import type {
   CallAccepted,
@@ -14,8 +15,11 @@ import type { Call, OverCall, RingingCall, Side } from './call.ts'
 /** Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. */
 export type Address = { readonly place: Side } | { readonly place: 'rung'; readonly except: readonly string[] }
 
-/** One push that a transition causes. Notices are stored with the transition, so that any node can deliver them. */
-export type Notice =
+/**
+ * One push that a transition causes. Notices are stored with the transition, so that any node can deliver them. `needs`: only
+ * for sessions that listed this [EXT6].
+ */
+export type Notice = { readonly needs?: Capability } & (
   | { readonly to: Address; readonly event: 'call.ringing'; readonly data: CallRinging }
   | { readonly to: Address; readonly event: 'call.accepted'; readonly data: CallAccepted }
   | { readonly to: Address; readonly event: 'call.missed'; readonly data: CallMissed }
@@ -25,6 +29,7 @@ export type Notice =
       readonly event: 'call.rejected' | 'call.cancelled' | 'call.ended'
       readonly data: CallOver
     }
+)
 
 /** Who did it; null where time or a loss did. */
 export interface By {

@@ -34,6 +34,25 @@ const ended = ({ steps }: ReturnType<typeof ask>) =>
   steps.map(({ call, event }) => [call.status, event.notices.map(({ to, event: name }) => `${name} to ${to.place}`)])
 const refusal = (decision: ReturnType<typeof ask>) => (decision.ok ? undefined : decision.code)
 
+test('[EXT6] a place says what its holder listed, also where that is another list after a resume', () => {
+  const able: Actor = { ...aliceOne, can: ['take'] }
+  const settled = ask(answeredCall({ callerPlace: leftBy(aliceOne, now) }), verb('relay', able))
+  expect(settled.ok && settled.call.callerPlace.can).toEqual(['take'])
+  const unable = ask(answeredCall({ callerPlace: leftBy(able, now) }), verb('relay', aliceOne))
+  expect(unable.ok && 'can' in unable.call.callerPlace).toBe(false)
+  const lists = [undefined, ['take'], ['group'], ['take', 'group']] as const
+  for (const before of lists) {
+    for (const after of lists) {
+      const callerPlace = { ...heldBy(aliceOne), ...(before && { can: before }) }
+      for (const type of ['arrive', 'relay'] as const) {
+        const decision = ask(answeredCall({ callerPlace }), verb(type, { ...aliceOne, ...(after && { can: after }) }))
+        expect(decision.ok && decision.call.callerPlace.can).toEqual(after as never)
+        expect(decision.steps).toHaveLength(before === after ? 0 : 1)
+      }
+    }
+  }
+})
+
 test('[PLACE3] a held place is never taken, and who is without it ends nothing', () => {
   for (const command of [
     verb('relay', aliceTablet),

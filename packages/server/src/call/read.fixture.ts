@@ -1,3 +1,4 @@
+import { capabilities } from '@ringwire/protocol/capabilities'
 import { overStatuses } from '@ringwire/protocol/end-reasons'
 import { isStorable } from '@ringwire/protocol/text'
 import fc from 'fast-check'
@@ -18,12 +19,14 @@ const instant = fc.oneof(
 const duration = fc.integer({ min: 1, max: 43_200_000 })
 
 const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: fc.boolean() }
+const can = fc.subarray([...capabilities], { minLength: 1 })
 const place: fc.Arbitrary<Place> = fc.oneof(
   fc.record({ ...placeBase, state: fc.constant('held' as const) }),
+  fc.record({ ...placeBase, state: fc.constant('held' as const), can }),
   fc.record(
     {
       ...{ ...placeBase, state: fc.constant('vacant' as const), since: instant },
-      ...{ closed: fc.constant(true as const), awaitedMs: duration },
+      ...{ closed: fc.constant(true as const), awaitedMs: duration, can },
     },
     { requiredKeys: ['sessionId', 'deviceId', 'node', 'settled', 'state', 'since'] },
   ),

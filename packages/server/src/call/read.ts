@@ -39,7 +39,7 @@ const party = object<Party>({ userId: text, role: text, displayName: nullable(te
 const closed: Check = (value) => value === undefined || value === true
 /** A time in ms, or absent. */
 const awaitedMs: Check = (value) => value === undefined || integer(value)
-const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: flag }
+const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: flag, can: optional(texts) }
 const held = object<Place & { state: 'held' }>({ ...placeBase, state: oneOf('held') })
 const vacant = object<Place & { state: 'vacant' }>({
   ...placeBase,

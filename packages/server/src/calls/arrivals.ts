@@ -268,6 +268,15 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
   return goOn
 }
 
-function identityOf({ sessionId, participant, deviceId, extended, expiresAt, appVersion }: Arriving): SessionIdentity {
-  return { sessionId, participant, deviceId, extended, expiresAt, appVersion }
+function identityOf({
+  sessionId,
+  participant,
+  deviceId,
+  extended,
+  expiresAt,
+  appVersion,
+  can,
+}: Arriving): SessionIdentity {
+  const identity = { sessionId, participant, deviceId, extended, expiresAt, appVersion }
+  return can === undefined ? identity : { ...identity, can }
 }

@@ -77,7 +77,8 @@ function peerPush(key: string, call: Call, { event, data }: PeerNews): Push {
 function pushOf(key: string, call: Call, notice: Notice): Push {
   if (notice.event === 'call.accepted') return acceptedPush(key, call)
   const text = JSON.stringify({ event: notice.event, data: notice.data })
-  return { kind: kindOf(notice), call: key, version: call.version, text }
+  const push: Push = { kind: kindOf(notice), call: key, version: call.version, text }
+  return notice.needs === undefined ? push : { ...push, needs: notice.needs }
 }
 
 /** A `stop` to the sessions that were rung is about an answer. */

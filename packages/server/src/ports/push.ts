@@ -1,3 +1,5 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
+
 /**
  * One push on its way to a session. `ringing` starts a ring there; `stop` ends it while the call goes on elsewhere; `state`
  * is the call's state for the place's holder; `relay` is a peer's message; `final` says how the call ended; `notice` is for
@@ -20,6 +22,8 @@ export interface Push {
   readonly parcel?: string
   /** Of a `stop`: the device that answered. No other session of it is told so where it comes later [WS4]. */
   readonly device?: string
+  /** A session whose client did not list this skips the push [EXT6]. */
+  readonly needs?: Capability
   /**
    * Another node, or a step of the call, brings this relay again until it is saved. No extended client is told of it before
    * that, also while the store is away: one that goes on elsewhere would get it twice [EXT3].

@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { Participant } from '../call/call.ts'
 import { andThen } from './maybe.ts'
 import type { Push } from './push.ts'
@@ -81,12 +82,14 @@ export interface Wish {
   readonly extended?: boolean
   readonly expiresAt?: number | undefined
   readonly appVersion?: string | null | undefined
+  readonly can?: readonly Capability[]
 }
 
 export function identityOf(wish: Wish = {}): SessionIdentity {
-  const { participant = somebody(), extended = true, expiresAt, appVersion } = wish
+  const { participant = somebody(), extended = true, expiresAt, appVersion, can } = wish
   const deviceId = 'deviceId' in wish ? wish.deviceId : 'phone'
-  return { sessionId: newSessionId(participant), participant, deviceId, extended, expiresAt, appVersion }
+  const identity = { sessionId: newSessionId(participant), participant, deviceId, extended, expiresAt, appVersion }
+  return can === undefined ? identity : { ...identity, can }
 }
 
 /** A session with its socket. */

@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { CloseCode } from '@ringwire/protocol/close-codes'
 import type { Participant } from '../call/call.ts'
 import type { MaybePromise } from './maybe.ts'
@@ -57,6 +58,8 @@ export interface SessionIdentity {
   readonly expiresAt?: number | undefined
   /** Of the client, as the token said that it connected with [SRV2]. */
   readonly appVersion?: string | null | undefined
+  /** What its client understands beside; absent where it listed nothing. Another one with each resume [EXT6]. */
+  readonly can?: readonly Capability[]
 }
 
 /** A session that has a socket. */

@@ -46,6 +46,7 @@ const push: fc.Arbitrary<Push> = fc
       text,
       ...(relay && source !== undefined && { source }),
       ...(relay && forPlace && { forPlace, parcel: `${n}-2-a%20b` }),
+      ...(kind === 'notice' && forPlace && { needs: n % 2 === 0 ? ('take' as const) : ('group' as const) }),
       ...(kind === 'stop' && forPlace && { device: n % 2 === 0 ? 'phone' : 'a\nphone\u2028 of mine' }),
     }
   })

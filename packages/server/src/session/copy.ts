@@ -141,7 +141,7 @@ const kinds = [
 
 /** An entry of a log. A push is one line of JSON, and what follows it may be anything. */
 export function writeEntry({ seq, push, at }: LogEntry): string {
-  const { kind, version = '', source, text, call, forPlace, parcel = '', device } = push
+  const { kind, version = '', source, text, call, forPlace, parcel = '', device, needs = '' } = push
   const { sessionId = '', n = '' } = source ?? {}
   const about = [
     seq,
@@ -153,6 +153,7 @@ export function writeEntry({ seq, push, at }: LogEntry): string {
     n,
     parcel,
     writeDevice(device),
+    needs,
   ]
   return `${about.join(' ')}\n${text}\n${call}`
 }
@@ -165,7 +166,7 @@ function readEntry(entry: string): LogEntry {
   const first = entry.indexOf('\n')
   const second = entry.indexOf('\n', first + 1)
   const about = entry.slice(0, first).split(' ')
-  const [seq, at, kind, version, forPlace, sessionId = '', n, parcel = '', device = ''] = about
+  const [seq, at, kind, version, forPlace, sessionId = '', n, parcel = '', device = '', needs = ''] = about
   const text = entry.slice(first + 1, second)
   const push: Push = {
     kind: kinds[Number(kind)] ?? 'notice',
@@ -176,6 +177,7 @@ function readEntry(entry: string): LogEntry {
     ...(forPlace === '1' && { forPlace: true }),
     ...(parcel !== '' && { parcel }),
     ...(device !== '' && { device: readDevice(device) }),
+    ...(needs !== '' && { needs: needs as NonNullable<Push['needs']> }),
   }
   return { seq: Number(seq), push, at: Number(at), bytes: text.length }
 }

@@ -6,6 +6,7 @@ import { heardSeq, newestVersion, type Session } from './session.ts'
 export function isNews(session: Session, push: Push): boolean {
   const isForExtended = push.kind === 'notice' || push.kind === 'peer' || push.kind === 'media'
   if (isForExtended && !session.identity.extended) return false
+  if (!understands(session, push)) return false
   if (isRelay(push)) return true
   // The session took the place after this version, and the messages that waited in the place came with it [ORD3].
   if (isForExtended && isOlderThanItsPlace(session, push)) return false
@@ -28,6 +29,11 @@ export function isNews(session: Session, push: Push): boolean {
     rest(session, call)
   }
   return true
+}
+
+/** What its client did not list is never told it, nor kept for it [EXT6]. */
+function understands({ identity: { can = [] } }: Session, { needs }: Push): boolean {
+  return needs === undefined || can.includes(needs)
 }
 
 function noteTold(session: Session, call: string): void {

@@ -140,6 +140,15 @@ export function createSession(
   }
 }
 
+/** A session whose client has come back: what goes by the connection is that of the new one. */
+export function renewedIdentity(
+  before: SessionIdentity,
+  { expiresAt, appVersion, can }: SessionIdentity,
+): SessionIdentity {
+  const { can: _, ...rest } = before
+  return { ...rest, expiresAt, appVersion, ...(can !== undefined && { can }) }
+}
+
 export function openSocket(sink: Sink, readyFrom: number): OpenSocket {
   return { is: 'open', sink, isReady: false, readyFrom, unsure: undefined }
 }

@@ -35,6 +35,7 @@ import {
   newestVersion,
   openSocket,
   prove,
+  renewedIdentity,
   resumedAt,
   type Session,
   seenOf,
@@ -214,8 +215,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
         return undefined
       }
       catchUpWith(session, request)
-      const { expiresAt, appVersion } = identity
-      session.identity = { ...session.identity, expiresAt, appVersion }
+      session.identity = renewedIdentity(session.identity, identity)
       session.socket = openSocket(sink, request.seq)
       detached.remove(session)
       live.add(session)

@@ -53,7 +53,7 @@ export function createOpening(options: OpeningOptions): (socket: ServerWebSocket
       return
     }
     const sessionId = options.newSessionId(admission.claims.participant)
-    const session = sessionOf(admission.claims, sessionId, options.node, admission.extended !== undefined)
+    const session = sessionOf(admission.claims, sessionId, options.node, admission.extended)
     const room = makeRoom(session.participant)
     if (room === false) {
       journal.closing(session, 4429, 'too many connections', 0)

@@ -2,9 +2,15 @@ import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import type { SessionClaims } from '../auth/tokens.ts'
 import type { Arrival } from '../calls/arrivals.ts'
 import type { SignalingSession } from './dispatch.ts'
+import type { ExtendedRequest } from './extended-query.ts'
 
 /** The session that a token stands for, and what it is told first. */
-export function sessionOf(claims: SessionClaims, sessionId: string, node: string, extended: boolean): SignalingSession {
+export function sessionOf(
+  claims: SessionClaims,
+  sessionId: string,
+  node: string,
+  extended: Pick<ExtendedRequest, 'can'> | undefined,
+): SignalingSession {
   const { participant } = claims
   return {
     participant,
@@ -20,7 +26,8 @@ export function sessionOf(claims: SessionClaims, sessionId: string, node: string
     issuedAt: claims.issuedAt,
     key: claims.key,
     expiresAt: claims.expiresAt,
-    extended,
+    extended: extended !== undefined,
+    ...(extended?.can !== undefined && { can: extended.can }),
   }
 }
 

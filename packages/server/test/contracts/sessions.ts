@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
 import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
 import { registerCallRules, registerLaterRules } from './sessions-calls.ts'
+import { registerCapabilityRules } from './sessions-capabilities.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
 import { registerClosedRules, registerLogRules } from './sessions-log.ts'
 import { registerPeerRules } from './sessions-peers.ts'
@@ -27,6 +28,7 @@ export function registerSessionsContract(name: string, open: OpenSessions): void
     registerLogRules(given)
     registerPlaceRules(given)
     registerResumeRules(given)
+    registerCapabilityRules(given)
     registerSessionProperties(given)
   })
 }

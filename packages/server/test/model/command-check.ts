@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import {
   actorOf,
   alice,
@@ -59,14 +60,18 @@ export function sessionsOf(side: Side, device: string | null): readonly Actor[] 
   ]
 }
 
-/** Each from where it is, and from another node: the holder has come there, the others are where the holder was. */
+/**
+ * Each from where it is, and from another node: the holder has come there, the others are where the holder was. The holder also
+ * comes with every kind of list of what its client understands [EXT6].
+ */
 export function fromEverywhere(actors: readonly Actor[]): readonly Actor[] {
   const holder = actors[0]!
-  return actors.flatMap((actor) => [
-    actor,
+  const elsewhere = actors.map((actor) =>
     onNode(actor, actor.sessionId === holder.sessionId ? 'node-of-x-1' : holder.node),
-  ])
+  )
+  return [...actors, ...elsewhere, ...lists.map((can): Actor => ({ ...holder, can }))]
 }
+const lists: readonly (readonly Capability[])[] = [['take'], ['group'], ['transfer', 'take'], ['take', 'group']]
 
 const clientVerbs = ['accept', 'reject', 'cancel', 'end', 'connected', 'relay'] as const
 
@@ -89,6 +94,15 @@ export function liveCases(device: string | null): { name: string; call: LiveCall
     { name: 'accepted, redirected', call: answeredCall({ ...places, redirectedFrom }) },
     { name: 'connected, redirected', call: answeredCall({ ...places, status: 'connected', redirectedFrom }) },
   ]
+  for (const can of lists.slice(0, 3)) {
+    const callerPlace = heldBy({ ...caller, can })
+    const calleePlace = heldBy({ ...callee, can })
+    cases.push({ name: `ringing, its caller listed ${can}`, call: ringingCall({ callerPlace }) })
+    for (const status of ['accepted', 'connected'] as const) {
+      const call = answeredCall({ status, callerPlace, calleePlace })
+      cases.push({ name: `${status}, both listed ${can}`, call })
+    }
+  }
   for (const kind of placeKinds) {
     const callerPlace = placeOfKind(kind, caller)
     for (const silenced of [[], ['b-2', 'b-9']]) {
@@ -182,7 +196,7 @@ export function checkVerbs(machine: Machine): number {
           for (const { command, given } of commandsOf(row.verb, actor)) {
             const isHeard = speaks(call, side, actor)
             const outcome = isHeard ? row.speaks : row.other
-            const title = `${name}: ${row.verb} by ${actor.sessionId} of the ${side} on ${actor.node}`
+            const title = `${name}: ${row.verb} by ${actor.sessionId} of the ${side} on ${actor.node}, ${actor.can}`
             compare(
               title,
               decide(call, command, now, durations),

@@ -85,11 +85,16 @@ export function seatedStep(
   return { call: { ...call, ...seats, version: call.version + 1 }, event }
 }
 
+/** Whether a place says where its holder is connected, and what its client listed [EXT6]. */
+export function isUpToDate(place: Place, { node, can }: Actor): boolean {
+  return place.node === node && String(place.can) === String(can)
+}
+
 /** `seat`: nothing where the actor holds the place, from where it is, and has spoken before. */
 export function seatOf(call: LiveCall, side: Side, actor: Actor, now: number): Step | undefined {
   const place = seatIn(call, side)
   const holds = place?.state === 'held' && place.sessionId === actor.sessionId
-  if (place === null || (holds && place.settled && place.node === actor.node)) return undefined
+  if (place === null || (holds && place.settled && isUpToDate(place, actor))) return undefined
   return seatedStep(call, side, heldBy(actor), holds ? 'place_settled' : 'place_taken', byActor(actor), now)
 }
 

@@ -14,7 +14,7 @@ import type { Actor, CallCommand } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './command-check.ts'
 import { type Outcome, parseOutcome, stopRows, timeRows } from './command-table.ts'
-import { byActor, seatedStep, transitionOf, withPlaces } from './expected.ts'
+import { byActor, isUpToDate, seatedStep, transitionOf, withPlaces } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import { seatIn } from './world.ts'
 
@@ -30,7 +30,7 @@ type Claim = Pick<Extract<CallCommand, { type: 'arrive' }>, 'resumes' | 'had'>
  * Whether an arrival takes a place, and whether the place is settled then. A session that only has the device of a vacant place
  * takes it unsettled [PLACE2 b]. A session that resumes gets its own place back as it was [RES1]. A session that names the
  * previous one gets that session's place, if the device is the same [PLACE2 a, RES2]. Of held places an arrival takes only two
- * kinds: its own on another node, and one that passed on from it and whose holder has not spoken.
+ * kinds: its own with another node or list, and one that passed on from it and whose holder has not spoken.
  */
 function takesHow(place: Place | null, actor: Actor, { resumes, had }: Claim): 'not' | 'settled' | 'loose' {
   if (place === null) return 'not'
@@ -39,7 +39,7 @@ function takesHow(place: Place | null, actor: Actor, { resumes, had }: Claim): '
     if (place.settled || actor.deviceId !== place.deviceId) return 'not'
     return had === 'settled' ? 'settled' : 'loose'
   }
-  if (place.state === 'held' && !(isOwn && actor.node !== place.node)) return 'not'
+  if (place.state === 'held' && !(isOwn && !isUpToDate(place, actor))) return 'not'
   if (isOwn) return place.settled ? 'settled' : 'loose'
   if (actor.deviceId !== place.deviceId) return 'not'
   return resumes === place.sessionId ? 'settled' : 'loose'
@@ -124,8 +124,9 @@ function lossOf(call: LiveCall, sessionId: string, node: string, { closed, await
   for (const side of ['caller', 'callee'] as const) {
     const place = seatIn(call, side)
     if (place?.state !== 'held' || place.sessionId !== sessionId || place.node !== node) continue
-    const { deviceId, settled } = place
-    const vacant = leftBy({ ...actorOf(alice, sessionId, deviceId), node }, now, settled, closed, awaitedMs)
+    const { deviceId, settled, can = [] } = place
+    const holder = { ...actorOf(alice, sessionId, deviceId), node, ...(can.length > 0 && { can }) }
+    const vacant = leftBy(holder, now, settled, closed, awaitedMs)
     return seatedStep(call, side, vacant, 'place_lost', null, now)
   }
   return undefined
