@@ -189,6 +189,16 @@ const rules: Record<string, Case[]> = {
       .map((from, i) => breaks(server(`cli/x${i}.ts`), from)),
     breaks(server('cli/phone/x.ts'), '../../server.ts'),
   ],
+  'conformance/ knows a service from outside': [
+    passes(server('conformance/a.ts'), './wire.ts'),
+    passes(server('conformance/service/b.ts'), '../party.ts'),
+    passes(server('conformance/c.ts'), '@ringwire/protocol/server-events'),
+    passes(server('conformance/d.ts'), 'node:net'),
+    ...['../call/call.ts', '../outgoing/signature.ts', '../server.ts', 'hono'].map((from, i) =>
+      breaks(server(`conformance/x${i}.ts`), from),
+    ),
+    breaks(server('conformance/service/y.ts'), '../../call/call.ts'),
+  ],
   'a store imports contracts, call, its own folder and its driver': [
     passes(server('stores/sqlite/a.ts'), 'bun:sqlite'),
     passes(server('stores/sqlite/b.ts'), './rows.ts'),

@@ -13,6 +13,7 @@ import { CommandFailure, exitCodes, type Outside, readConfig, type Surroundings,
 import { findSlip, isHidden } from './command-table.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
+import { addConformanceCommand } from './conformance.ts'
 import { addGroupCommands } from './groups.ts'
 import { addJwtKeyCommand } from './jwt-key.ts'
 import { addKeyCommands } from './keys.ts'
@@ -125,6 +126,7 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
   addWebhookCommands(program, surroundings)
   addTokenCommands(program, surroundings)
   addPhoneCommand(program, surroundings, exit)
+  addConformanceCommand(program, surroundings, exit)
   addCallCommands(program, surroundings)
   addParticipantCommands(program, surroundings)
   addJwtKeyCommand(program, surroundings)

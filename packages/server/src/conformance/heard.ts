@@ -1,0 +1,23 @@
+/** An envelope as it came. */
+export interface Heard {
+  readonly event: string
+  readonly request_id?: string
+  readonly seq?: number
+  readonly version?: number
+  readonly success?: boolean
+  // biome-ignore lint/suspicious/noExplicitAny: whatever a service sends is looked at field by field.
+  readonly data: any
+  // biome-ignore lint/suspicious/noExplicitAny: the same.
+  readonly error?: any
+}
+
+/** Undefined where it is none. */
+export function envelopeOf(text: string): Heard | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isEnvelope = typeof value === 'object' && value !== null && typeof (value as Heard).event === 'string'
+    return isEnvelope ? (value as Heard) : undefined
+  } catch {
+    return undefined
+  }
+}
