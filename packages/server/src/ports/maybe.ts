@@ -22,3 +22,10 @@ export function bothOf<A, B>(one: MaybePromise<A>, other: MaybePromise<B>): Mayb
 export function unawaited(work: MaybePromise<unknown>, onError: (error: unknown) => void): void {
   if (work instanceof Promise) work.catch(onError)
 }
+
+/** The same methods, with every answer at once. */
+export type AtOnce<Port> = {
+  readonly [Method in keyof Port]: Port[Method] extends (...args: infer Args) => infer Answer
+    ? (...args: Args) => Awaited<Answer>
+    : never
+}

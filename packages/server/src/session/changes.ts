@@ -60,26 +60,6 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
     logged(session)
   }
 
-  /** Of a base session that is idle only that it is there: nobody goes on with it elsewhere. */
-  function needsCopy(session: Session): boolean {
-    const { identity, log } = session
-    return identity.extended || (log?.size ?? 0) > 0 || someCall(session, isLive)
-  }
-
-  function changeOf(session: Session): Change {
-    session.saving.isListed = false
-    const { log } = session
-    const isWhole = !session.saving.isSaved || session.saving.isStale
-    if (isWhole) log?.tear()
-    // What is gone of a log is in the rest of its state: which requests were taken, and up to where it is proven.
-    const isChanged = session.saving.isChanged || isWhole || log?.isDueToTrim === true
-    const change = log?.takeChange(isChanged)
-    session.saving.isChanged = false
-    session.saving.isSaved = true
-    session.saving.isStale = false
-    return { session, isGone: false, isChanged, isWhole, hasCopy: needsCopy(session), log: change }
-  }
-
   function tear(session: Session): void {
     session.saving.isStale = true
     changed(session)
@@ -128,4 +108,24 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
       return [...over, ...due.map(changeOf)]
     },
   }
+}
+
+/** Of a base session that is idle only that it is there: nobody goes on with it elsewhere. */
+function needsCopy(session: Session): boolean {
+  const { identity, log } = session
+  return identity.extended || (log?.size ?? 0) > 0 || someCall(session, isLive)
+}
+
+function changeOf(session: Session): Change {
+  session.saving.isListed = false
+  const { log } = session
+  const isWhole = !session.saving.isSaved || session.saving.isStale
+  if (isWhole) log?.tear()
+  // What is gone of a log is in the rest of its state: which requests were taken, and up to where it is proven.
+  const isChanged = session.saving.isChanged || isWhole || log?.isDueToTrim === true
+  const change = log?.takeChange(isChanged)
+  session.saving.isChanged = false
+  session.saving.isSaved = true
+  session.saving.isStale = false
+  return { session, isGone: false, isChanged, isWhole, hasCopy: needsCopy(session), log: change }
 }

@@ -4,16 +4,8 @@ import { forgetOldAnswers, isUrgent } from './answers.ts'
 import { SessionLog } from './log.ts'
 import { awaitsState, isNews, noteMedia, render } from './news.ts'
 import { hasTaken, noteTaken, openGate, saveFirst } from './places.ts'
+import type { Registry } from './registry.ts'
 import { mayResume, type OpenSocket, type Session } from './session.ts'
-
-export interface SendingOptions {
-  /** Whether relays come from other processes, which may be behind, or may have died and be asked again [EXT4]. */
-  readonly isShared: boolean
-  readonly now: () => number
-  /** More of a session than its log has changed, or its log alone. */
-  readonly changed: (session: Session) => void
-  readonly logged: (session: Session) => void
-}
 
 /** How a push gets into the log of a session, and from there to its socket. */
 export interface Sending {
@@ -22,8 +14,11 @@ export interface Sending {
   handOut(session: Session, socket: OpenSocket): void
 }
 
-export function createSending({ isShared, now, changed, logged }: SendingOptions): Sending {
-  function append(session: Session, push: Push, at = now()): AppendResult {
+/** `isShared`: relays come from other processes, which may be behind, or may have died and be asked again [EXT4]. */
+export function createSending(isShared: boolean, registry: Pick<Registry, 'now' | 'changes'>): Sending {
+  const { changed, logged } = registry.changes
+
+  function append(session: Session, push: Push, at = registry.now): AppendResult {
     const relay = isRelay(push)
     const call = session.calls?.get(push.call)
     if (isShared) {
@@ -84,12 +79,12 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
     for (const { seq, push } of log?.all() ?? []) if (seq > readyFrom) hand(session, sink, seq, push)
   }
 
-  function hand(session: Session, sink: Sink, seq: number, push: Push): void {
-    sink.send(render(session, seq, push))
-    // Who does not count what it was told may get a relay twice, on another socket.
-    const isEvent = !isRelay(push) || (push.saveFirst === true && session.identity.extended)
-    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, isEvent, isUrgent(push))
-  }
-
   return { append, handOut }
+}
+
+function hand(session: Session, sink: Sink, seq: number, push: Push): void {
+  sink.send(render(session, seq, push))
+  // Who does not count what it was told may get a relay twice, on another socket.
+  const isEvent = !isRelay(push) || (push.saveFirst === true && session.identity.extended)
+  sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, isEvent, isUrgent(push))
 }

@@ -189,9 +189,9 @@ export function mayResume({ identity, socket, broken }: Session): boolean {
   return identity.extended && !broken && !(socket.is === 'lost' && socket.closed === 'for good')
 }
 
-/** Nothing waits in it, nothing can come to it, and nobody can resume it. */
+/** It has no socket, nothing waits in it, nothing can come to it, and nobody can resume it. */
 export function isForgettable(session: Session): boolean {
-  if (mayResume(session) || session.isTaken || (session.log?.size ?? 0) > 0) return false
+  if (isOpen(session) || mayResume(session) || session.isTaken || (session.log?.size ?? 0) > 0) return false
   return !someCall(session, (call) => isThere(call) || hasParcel(call))
 }
 

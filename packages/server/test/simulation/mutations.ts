@@ -29,7 +29,7 @@ const requests = 'cluster/requests.ts'
 const lostSessions = 'cluster/lost-sessions.ts'
 const ownSessions = 'cluster/own-sessions.ts'
 const places = 'session/places.ts'
-const table = 'session/table.ts'
+const pushes = 'session/pushes.ts'
 
 export const mutations: readonly Mutation[] = [
   {
@@ -221,7 +221,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a relay that comes after one that was not taken is taken',
-    file: table,
+    file: pushes,
     find: "return isShared && isEarly(session, push) ? 'early' : appendTo(session, push)",
     put: 'return appendTo(session, push)',
   },

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { AtOnce } from '../../ports/maybe.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { turnAway } from '../../session/late.ts'
 import { createSessionTable } from '../../session/table.ts'
@@ -11,11 +12,8 @@ export interface MemorySessionsOptions {
 }
 
 /** The same port, with every answer at once, but for who has to be asked for a sign of life. */
-export type MemorySessions = {
-  readonly [Method in Exclude<keyof Sessions, 'sinkToReplace'>]: (
-    ...args: Parameters<Sessions[Method]>
-  ) => Awaited<ReturnType<Sessions[Method]>>
-} & Pick<Sessions, 'sinkToReplace'> & {
+export type MemorySessions = AtOnce<Omit<Sessions, 'sinkToReplace'>> &
+  Pick<Sessions, 'sinkToReplace'> & {
     /** Sessions without a socket that are remembered. */
     countAway(): number
   }
