@@ -1,6 +1,7 @@
 /** Every situation of an invite for the printed table. Every answer is what `checkInvite` and `decideInvite` say. */
 import type { LiveCall, Participant } from '../../packages/server/src/call/call.ts'
-import { type Actor, type Decision, decide } from '../../packages/server/src/call/decide.ts'
+import type { Actor, Decision } from '../../packages/server/src/call/command.ts'
+import { decide } from '../../packages/server/src/call/decide.ts'
 import { checkInvite, decideInvite, type InviteCommand } from '../../packages/server/src/call/invite.ts'
 import {
   answeredBy,

@@ -10,15 +10,10 @@ import {
   placeOf,
   type Side,
 } from '../../packages/server/src/call/call.ts'
-import {
-  type Actor,
-  type CallCommand,
-  type Decision,
-  decide,
-  lateRelayMs,
-  ownDeviceMs,
-} from '../../packages/server/src/call/decide.ts'
+import type { Actor, CallCommand, Decision } from '../../packages/server/src/call/command.ts'
+import { decide, lateRelayMs } from '../../packages/server/src/call/decide.ts'
 import { decideInvite, type InviteCommand } from '../../packages/server/src/call/invite.ts'
+import { ownDeviceMs } from '../../packages/server/src/call/places.ts'
 import { loadConfig } from '../../packages/server/src/config/config.ts'
 
 /** What was done, by whom, and what came of it. */

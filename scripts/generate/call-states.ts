@@ -1,5 +1,5 @@
 import { type Call, type LiveCall, placeOf, type Side } from '../../packages/server/src/call/call.ts'
-import type { Decision, Refusal } from '../../packages/server/src/call/decide.ts'
+import type { Decision, Refusal } from '../../packages/server/src/call/command.ts'
 import type { Notice, Step } from '../../packages/server/src/call/effects.ts'
 import { inviteRows } from './call-invites.ts'
 import { lateRows, liveCalls, overCalls, type Row, requestRows, serviceRows } from './call-situations.ts'

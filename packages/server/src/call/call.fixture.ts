@@ -1,5 +1,5 @@
 import type { AnsweredCall, Call, CallDurations, OverCall, Participant, Place, RingingCall } from './call.ts'
-import type { Actor } from './decide.ts'
+import type { Actor } from './command.ts'
 
 /** Freezes a value and all it holds. What is frozen already was frozen here, so shared parts cost nothing again. */
 export function deepFreeze<T>(value: T): T {

@@ -1,6 +1,7 @@
 import type { CallSteps } from '../ports/call-store.ts'
 import type { CallDurations, Participant } from './call.ts'
-import { type Actor, type CallCommand, decide } from './decide.ts'
+import type { Actor, CallCommand } from './command.ts'
+import { decide } from './decide.ts'
 import { decideInvite, type InviteCommand } from './invite.ts'
 
 export const durations: CallDurations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 43_200_000 }

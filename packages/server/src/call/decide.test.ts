@@ -15,7 +15,8 @@ import {
   start,
 } from './call.fixture.ts'
 import type { Call } from './call.ts'
-import { type Actor, type CallCommand, type Decision, decide } from './decide.ts'
+import type { Actor, CallCommand, Decision } from './command.ts'
+import { decide } from './decide.ts'
 
 const now = start + 10_000
 const ask = (call: Call | undefined, command: CallCommand, at = now) => decide(call, command, at, durations)

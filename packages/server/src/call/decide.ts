@@ -1,6 +1,4 @@
-import type { Capability } from '@ringwire/protocol/capabilities'
-import type { ElsewhereReason, EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
-import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
+import type { ElsewhereReason } from '@ringwire/protocol/end-reasons'
 import {
   type AnsweredCall,
   awaitedUntil,
@@ -9,12 +7,10 @@ import {
   deadlineOf,
   isAnswered,
   isAwaited,
-  isClosed,
   isLive,
   type LiveCall,
   type OverCall,
   otherSide,
-  type Participant,
   type Place,
   placeOf,
   type RingingCall,
@@ -22,100 +18,34 @@ import {
   sideOf,
 } from './call.ts'
 import {
-  acceptedData,
-  type By,
-  type CallEvent,
-  elsewhereData,
-  missedData,
-  type Notice,
-  overData,
-  type PlaceMove,
-  type Step,
-} from './effects.ts'
+  type Acceptance,
+  type Actor,
+  byOf,
+  type CallCommand,
+  changed,
+  type Decision,
+  refuse,
+  unchanged,
+} from './command.ts'
+import { acceptedData, elsewhereData, type Notice, overData } from './effects.ts'
+import { type End, endOf, over } from './ending.ts'
 import { notePeers } from './peers.ts'
-
-/** A session that asks for something. */
-export interface Actor {
-  readonly participant: Participant
-  readonly sessionId: string
-  readonly deviceId: string | null
-  readonly node: string
-  readonly displayName: string
-  /** When its token is over, in ms since the epoch. Undefined: never. */
-  readonly expiresAt?: number | undefined
-  /** What its client understands beside, as it listed when it connected; absent: nothing [EXT6]. */
-  readonly can?: readonly Capability[]
-}
-
-/** What can be asked of one call. The first six come from clients, the others from the service itself. */
-export type CallCommand =
-  | { readonly type: 'accept' | 'connected'; readonly actor: Actor; readonly isGone?: boolean }
-  /** `rung`: the callee's sessions that are live now; a busy reject waits for all of them. */
-  | { readonly type: 'reject'; readonly actor: Actor; readonly reason: string | null; readonly rung: readonly string[] }
-  | { readonly type: 'cancel' | 'end'; readonly actor: Actor; readonly reason: string | null }
-  /**
-   * A `webrtc.*` message that the fast path could not place: it may take or settle a place [PLACE2]. `isGone`: its author's
-   * socket was closed after it was sent.
-   */
-  | { readonly type: 'relay'; readonly actor: Actor; readonly isGone?: boolean }
-  /**
-   * A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. `had`: it
-   * is not new, and had the place before, `settled` where it had spoken for the call.
-   */
-  | {
-      readonly type: 'arrive'
-      readonly actor: Actor
-      readonly resumes?: string
-      readonly had?: 'settled' | 'unsettled'
-    }
-  /**
-   * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
-   * client closed it; `hungUp`: for good, and said so [END6]; `awaitedMs`: the service closed it and told the client to come
-   * back [PEER1].
-   */
-  | {
-      readonly type: 'lose'
-      readonly sessionId: string
-      readonly node: string
-      readonly closed?: boolean
-      readonly hungUp?: boolean
-      readonly awaitedMs?: number | undefined
-    }
-  /** Time passed. */
-  | { readonly type: 'time' }
-  /** The application backend ends the call; `note` is kept with the event [SRV2]. */
-  | { readonly type: 'stop'; readonly note: string | null }
-  /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
-  | { readonly type: 'restart'; readonly nodes: readonly string[] }
-  /** The wall clock jumped by `ms`: what remained still remains. */
-  | { readonly type: 'shift'; readonly ms: number }
+import {
+  acceptedAgain,
+  isAsConnected,
+  mapPlaces,
+  maySpeak,
+  noteMoves,
+  ownDeviceMs,
+  placeFor,
+  seat,
+  withPlace,
+} from './places.ts'
 
 type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
 type LoseCommand = Extract<CallCommand, { type: 'lose' }>
 type ArriveCommand = Extract<CallCommand, { type: 'arrive' }>
 
-export type Refusal = {
-  readonly ok: false
-  readonly code: ErrorCode
-  readonly details: Omit<ErrorBody, 'code' | 'message'>
-  /** A refused invite may still leave a record [INV5]. */
-  readonly steps: readonly Step[]
-}
-export type Acceptance = {
-  readonly ok: true
-  /** The call as it is after the steps. */
-  readonly call: Call
-  readonly steps: readonly Step[]
-}
-export type Decision = Acceptance | Refusal
-
-/** So long a place that fell vacant waits for its holder's device alone [PLACE2], in milliseconds. */
-export const ownDeviceMs = 5_000
-
-/** How a call ends. `given`: the reason of the client, which then counts [END2]. */
-type End<S extends OverStatus> = S extends OverStatus
-  ? { readonly status: S; readonly reason: EndReasonOf<S>; readonly given?: string | null }
-  : never
 const cancelled = { status: 'cancelled', reason: 'caller_cancelled' } as const
 const busy = { status: 'rejected', reason: 'busy' } as const
 const declinedFor = (given: string | null) => ({ status: 'rejected', reason: 'declined', given }) as const
@@ -126,16 +56,6 @@ export const lateRelayMs = 60_000
 
 /** Of so many sessions that are busy a call remembers also those that are gone. */
 const mostSilenced = 32
-
-export function refuse(code: ErrorCode, details: Refusal['details'] = {}, steps: readonly Step[] = []): Refusal {
-  return { ok: false, code, details, steps }
-}
-export function unchanged(call: Call): Acceptance {
-  return { ok: true, call, steps: [] }
-}
-function changed(call: Call, event: CallEvent): Acceptance {
-  return { ok: true, call, steps: [{ call, event }] }
-}
 
 /**
  * Decides what a command does to a call: the new version and who is told, or why not. Pure: it knows nothing but its
@@ -154,25 +74,6 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
   return noteMoves(call, decideForActor(call, command, now))
-}
-
-/** Writes down beside each step whose place passed on: whoever hands the step on takes along what waits there. */
-export function noteMoves<D extends { readonly steps: readonly Step[] }>(before: Call, decision: D): D {
-  if (!decision.steps.some((step) => movesOf(before, step.call).length > 0)) return decision
-  const steps = decision.steps.map(({ call, event }) => ({ call, event: { ...event, moved: movesOf(before, call) } }))
-  return { ...decision, steps }
-}
-
-function movesOf(before: Call, after: Call): PlaceMove[] {
-  const moves: PlaceMove[] = []
-  for (const side of ['caller', 'callee'] as const) {
-    const was = placeOf(before, side)
-    const is = placeOf(after, side)
-    if (was === null || was.sessionId === is?.sessionId) continue
-    const move = { side, from: was.sessionId, ...(was.state === 'vacant' && { lost: true as const }) }
-    moves.push(was.deviceId === is?.deviceId ? move : { ...move, leftDevice: was.deviceId })
-  }
-  return moves
 }
 
 function decideForActor(call: Call, command: ActorCommand, now: number): Decision {
@@ -335,25 +236,6 @@ function rememberedOf({ silenced }: RingingCall, rung: readonly string[]): reado
   return silenced.length < mostSilenced ? silenced : silenced.filter((sessionId) => rung.includes(sessionId))
 }
 
-/** Holds the place already, or takes it, or settles what it took by connecting; writes only where that is news. */
-export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now: number): Acceptance {
-  const holds = place.state === 'held' && place.sessionId === actor.sessionId
-  if (holds && place.settled && isAsConnected(place, actor)) return unchanged(call)
-  const type = holds ? 'place_settled' : 'place_taken'
-  const next = withPlace(call, side, placeFor(actor, true))
-  const notices = acceptedAgain(call, place, actor)
-  return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices })
-}
-
-/**
- * What was sent on a socket that its client closed is not sent again: who takes the place after that needs a new offer, and
- * `call.accepted` asks the caller for it [PLACE5]. A caller who has yet to hear it is told once: its log knows.
- */
-function acceptedAgain(call: LiveCall, place: Place, actor: Actor): readonly Notice[] {
-  if (call.status !== 'accepted' || !isClosed(place) || place.sessionId === actor.sessionId) return []
-  return [{ to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(call) }]
-}
-
 function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {
   const { actor, resumes, had } = command
   const place = placeOf(call, side)
@@ -432,97 +314,4 @@ function stop(call: LiveCall, note: string | null, now: number): Acceptance {
   const ended = over(call, { status, reason: 'ended_by_server' }, null, now)
   if (note === null) return ended
   return { ...ended, steps: ended.steps.map(({ call, event }) => ({ call, event: { ...event, note } })) }
-}
-
-/** Ends a live call and tells everybody who does not know it yet; `knowing`: who does, its author. */
-export function over(
-  call: LiveCall,
-  end: End<'ended' | 'cancelled' | 'missed'>,
-  by: By | null,
-  now: number,
-  knowing: By | null = by,
-): Acceptance {
-  const next = endOf(call, end, now)
-  return changed(next, { type: end.status, at: now, by, notices: overNotices(call, next, by, knowing) })
-}
-
-function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: By | null): Notice[] {
-  const notices: Notice[] = []
-  const knows = (place: Place) => place.sessionId === knowing?.sessionId
-  const tell = (to: Notice['to']) => {
-    if (next.status === 'missed') notices.push({ to, event: 'call.missed', data: missedData(next) })
-    else {
-      const event = next.status === 'cancelled' ? 'call.cancelled' : 'call.ended'
-      notices.push({ to, event, data: overData(next, by) })
-    }
-  }
-  if (!knows(before.callerPlace)) tell({ place: 'caller' })
-  if (before.status === 'ringing') tell({ place: 'rung', except: before.silenced })
-  else if (!knows(before.calleePlace)) tell({ place: 'callee' })
-  return notices
-}
-
-function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
-  const answered = isAnswered(call)
-  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata, redirectedFrom } = call
-  return {
-    product,
-    callUuid,
-    caller,
-    callee,
-    contextType,
-    contextId,
-    callType,
-    metadata,
-    // A repeat of the invite may come after the end [UUID1].
-    ...(redirectedFrom !== undefined && { redirectedFrom }),
-    startedAt: call.startedAt,
-    ringTimeoutMs: call.ringTimeoutMs,
-    ringExpiresAt: call.ringExpiresAt,
-    version: call.version + 1,
-    status,
-    callerPlace: call.callerPlace,
-    calleePlace: answered ? call.calleePlace : null,
-    acceptedAt: answered ? call.acceptedAt : null,
-    connectedAt: answered ? call.connectedAt : null,
-    endedAt: now,
-    endReason: given ?? reason,
-  }
-}
-
-/**
- * A held place is never taken, but where its holder took it only by connecting. A vacant one is taken by the holder's device,
- * and by another one when the holder has had the time to come back [PLACE2].
- */
-export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId' | 'deviceId'>, now: number): boolean {
-  if (place.sessionId === actor.sessionId) return true
-  if (place.deviceId === actor.deviceId) return place.state === 'vacant' || !place.settled
-  return place.state === 'vacant' && now >= place.since + ownDeviceMs
-}
-
-export function placeFor({ sessionId, deviceId, node, can }: Actor, settled: boolean): Place {
-  return { state: 'held', sessionId, deviceId, node, settled, ...(can !== undefined && { can }) }
-}
-
-/** Whether a place says where its holder is connected, and what its client understands, as of now [EXT6]. */
-function isAsConnected(place: Place, { node, can = [] }: Actor): boolean {
-  const { can: known = [] } = place
-  return place.node === node && known.length === can.length && known.every((capability) => can.includes(capability))
-}
-
-function withPlace(call: LiveCall, side: Side, place: Place): LiveCall {
-  if (side === 'caller') return { ...call, callerPlace: place }
-  return call.status === 'ringing' ? call : { ...call, calleePlace: place }
-}
-
-function mapPlaces(call: LiveCall, change: (place: Place) => Place): LiveCall {
-  const callerPlace = change(call.callerPlace)
-  if (call.status === 'ringing') return callerPlace === call.callerPlace ? call : { ...call, callerPlace }
-  const calleePlace = change(call.calleePlace)
-  if (callerPlace === call.callerPlace && calleePlace === call.calleePlace) return call
-  return { ...call, callerPlace, calleePlace }
-}
-
-export function byOf(actor: Actor): By {
-  return { userId: actor.participant.userId, role: actor.participant.role, sessionId: actor.sessionId }
 }

@@ -19,7 +19,8 @@ import {
   uuidOf,
 } from './call.fixture.ts'
 import type { Call, LiveCall } from './call.ts'
-import { byOf, decide } from './decide.ts'
+import { byOf } from './command.ts'
+import { decide } from './decide.ts'
 import { hookTypesOf } from './hook.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision } from './invite.ts'
 

@@ -11,20 +11,10 @@ import {
   sideOf,
   takesPartIn,
 } from './call.ts'
-import {
-  type Acceptance,
-  type Actor,
-  byOf,
-  maySpeak,
-  noteMoves,
-  over,
-  placeFor,
-  type Refusal,
-  refuse,
-  seat,
-  unchanged,
-} from './decide.ts'
+import { type Acceptance, type Actor, byOf, type Refusal, refuse, unchanged } from './command.ts'
 import { ringingData, type Step } from './effects.ts'
+import { over } from './ending.ts'
+import { maySpeak, noteMoves, placeFor, seat } from './places.ts'
 
 /** The verdict of the limits that an invite counts for; the one that refuses it is named [INV8]. */
 export type InviteRate =

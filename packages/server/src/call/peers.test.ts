@@ -14,7 +14,8 @@ import {
   start,
 } from './call.fixture.ts'
 import type { AnsweredCall, Call } from './call.ts'
-import { type CallCommand, decide } from './decide.ts'
+import type { CallCommand } from './command.ts'
+import { decide } from './decide.ts'
 import { absenceOf } from './peers.ts'
 
 /** What a side hears of the other's absence [PEER1]. */

@@ -16,7 +16,8 @@ import {
   uuidOf,
 } from './call.fixture.ts'
 import { type AnsweredCall, type Call, nextDeadline, type Place } from './call.ts'
-import { type Actor, type CallCommand, decide } from './decide.ts'
+import type { Actor, CallCommand } from './command.ts'
+import { decide } from './decide.ts'
 
 /** Who holds a place, who may take it, and what a loss and a restart make of it. */
 

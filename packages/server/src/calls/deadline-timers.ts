@@ -1,5 +1,5 @@
 import { type Call, type CallRef, callKey, isAnswered } from '../call/call.ts'
-import type { CallCommand, Decision } from '../call/decide.ts'
+import type { CallCommand, Decision } from '../call/command.ts'
 import type { Cancel, Timers } from '../ports/clock.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { inBatches } from '../time/in-batches.ts'

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import type { AnsweredCall, Call, CallRef, LiveCall, Outage } from '../call/call.ts'
-import type { CallCommand, Decision } from '../call/decide.ts'
+import type { CallCommand, Decision } from '../call/command.ts'
 import { accepted, ringing } from '../ports/call-store.fixture.ts'
 import { pageSize } from '../ports/call-store.ts'
 import { StoreError } from '../ports/store-error.ts'

@@ -1,5 +1,5 @@
 import { type Call, type CallDurations, type CallRef, nextDeadline, type Outage } from '../call/call.ts'
-import type { CallCommand, Decision } from '../call/decide.ts'
+import type { CallCommand, Decision } from '../call/command.ts'
 import type { LiveCallReads } from '../ports/call-store.ts'
 import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'

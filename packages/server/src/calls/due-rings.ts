@@ -1,5 +1,5 @@
 import type { CallRef } from '../call/call.ts'
-import type { CallCommand } from '../call/decide.ts'
+import type { CallCommand } from '../call/command.ts'
 import { type LiveCallReads, pageSize } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import { inBatches } from '../time/in-batches.ts'

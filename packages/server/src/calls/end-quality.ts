@@ -1,5 +1,5 @@
 import { type Call, type CallRef, callKey } from '../call/call.ts'
-import type { Decision } from '../call/decide.ts'
+import type { Decision } from '../call/command.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
 import type { SeenMedia } from './quality.ts'

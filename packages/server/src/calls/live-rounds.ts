@@ -1,5 +1,5 @@
 import { type Call, type CallRef, callKey, type LiveCall } from '../call/call.ts'
-import type { CallCommand } from '../call/decide.ts'
+import type { CallCommand } from '../call/command.ts'
 import { type LiveCallReads, pageSize } from '../ports/call-store.ts'
 import type { Timers } from '../ports/clock.ts'
 import type { Nodes } from '../ports/nodes.ts'

@@ -1,6 +1,6 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { Call } from '../call/call.ts'
-import type { Actor, Refusal } from '../call/decide.ts'
+import type { Actor, Refusal } from '../call/command.ts'
 
 /** A connected client as the calls see it. */
 export interface ClientSession extends Actor {

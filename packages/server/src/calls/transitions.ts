@@ -1,5 +1,6 @@
 import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf } from '../call/call.ts'
-import { type CallCommand, type Decision, decide } from '../call/decide.ts'
+import type { CallCommand, Decision } from '../call/command.ts'
+import { decide } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
 import type { Delivery } from '../delivery/delivery.ts'

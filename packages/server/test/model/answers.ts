@@ -1,5 +1,5 @@
 import { type Call, isAnswered, isLive, type LiveCall, type OverCall, type Side } from '../../src/call/call.ts'
-import type { Actor, Decision } from '../../src/call/decide.ts'
+import type { Actor, Decision } from '../../src/call/command.ts'
 import { violated } from './machine.ts'
 import { mayHave, seatIn, type TrackedCall, type Verb } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { uuidOf } from '../../src/call/call.fixture.ts'
 import { isAnswered, isLive, type LiveCall } from '../../src/call/call.ts'
-import type { Actor } from '../../src/call/decide.ts'
+import type { Actor } from '../../src/call/command.ts'
 import type { InviteCommand, InviteDecision } from '../../src/call/invite.ts'
 import { cause, commit } from './commit.ts'
 import { type Machine, violated } from './machine.ts'

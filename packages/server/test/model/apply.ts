@@ -1,5 +1,5 @@
 import { type Call, isAnswered, isLive, type LiveCall, type Place } from '../../src/call/call.ts'
-import type { Actor, CallCommand } from '../../src/call/decide.ts'
+import type { Actor, CallCommand } from '../../src/call/command.ts'
 import { checkAnswer } from './answers.ts'
 import { applyInvite } from './apply-invite.ts'
 import { cause, commit } from './commit.ts'

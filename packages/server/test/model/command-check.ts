@@ -13,7 +13,7 @@ import {
   start,
 } from '../../src/call/call.fixture.ts'
 import type { Call, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
-import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
+import type { Actor, CallCommand, Decision } from '../../src/call/command.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { busyRows, commandRows, type Outcome, parseOutcome, type Row } from './command-table.ts'
 import { byActor, difference, seatOf, transitionOf, withPeers } from './expected.ts'

@@ -6,12 +6,12 @@ export const equivalents: Readonly<Record<string, string>> = {
     'only a vacant place has it; the types ask',
   'call.ts takesPartIn: only the right: side !== undefined && placeOf(call, side) !== null':
     'it is asked of participants alone; the types ask',
-  "decide.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":
+  "places.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":
     'a held place has no instant; the types ask',
   'decide.ts decideSeated: only the right: isEntering && command.isGone === true':
     'only those commands have it; the types ask',
-  'decide.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
-  "decide.ts withPlace: never: call.status === 'ringing'": 'the callee of a ringing call has no place; the types ask',
+  'places.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
+  "places.ts withPlace: never: call.status === 'ringing'": 'the callee of a ringing call has no place; the types ask',
   'invite.ts decideInvite: only the right: !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs':
     'a live call has no end to be older than; the types ask',
   "effects.ts missedData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',

@@ -1,6 +1,6 @@
 import { durations, heldBy } from '../../src/call/call.fixture.ts'
 import { type AnsweredCall, type Call, isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
-import type { Actor } from '../../src/call/decide.ts'
+import type { Actor } from '../../src/call/command.ts'
 import type { By, Notice, PeerNews, Step } from '../../src/call/effects.ts'
 import type { Outcome } from './command-table.ts'
 import { seatIn } from './world.ts'

@@ -1,5 +1,6 @@
 import { deepFreeze } from '../../src/call/call.fixture.ts'
-import { type Decision, decide } from '../../src/call/decide.ts'
+import type { Decision } from '../../src/call/command.ts'
+import { decide } from '../../src/call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision } from '../../src/call/invite.ts'
 
 /** The call rules as the tests run them: the source itself, or a copy with one fault in it. */

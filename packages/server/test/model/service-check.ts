@@ -10,7 +10,7 @@ import {
   start,
 } from '../../src/call/call.fixture.ts'
 import { isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
-import type { Actor, CallCommand } from '../../src/call/decide.ts'
+import type { Actor, CallCommand } from '../../src/call/command.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './command-check.ts'
 import { type Outcome, parseOutcome, stopRows, timeRows } from './command-table.ts'

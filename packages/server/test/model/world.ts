@@ -1,7 +1,7 @@
 import { deepFreeze, start, uuidOf } from '../../src/call/call.fixture.ts'
 import type { Call, CallDurations, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
 import { isLive } from '../../src/call/call.ts'
-import type { Actor } from '../../src/call/decide.ts'
+import type { Actor } from '../../src/call/command.ts'
 import { violated } from './machine.ts'
 
 /** A small world: people, the sessions that they have, the calls between them, and what each session was told. */

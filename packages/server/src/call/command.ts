@@ -1,0 +1,93 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
+import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
+import type { Call, Participant } from './call.ts'
+import type { By, CallEvent, Step } from './effects.ts'
+
+/** A session that asks for something. */
+export interface Actor {
+  readonly participant: Participant
+  readonly sessionId: string
+  readonly deviceId: string | null
+  readonly node: string
+  readonly displayName: string
+  /** When its token is over, in ms since the epoch. Undefined: never. */
+  readonly expiresAt?: number | undefined
+  /** What its client understands beside, as it listed when it connected; absent: nothing [EXT6]. */
+  readonly can?: readonly Capability[]
+}
+
+/** What can be asked of one call. The first six come from clients, the others from the service itself. */
+export type CallCommand =
+  | { readonly type: 'accept' | 'connected'; readonly actor: Actor; readonly isGone?: boolean }
+  /** `rung`: the callee's sessions that are live now; a busy reject waits for all of them. */
+  | { readonly type: 'reject'; readonly actor: Actor; readonly reason: string | null; readonly rung: readonly string[] }
+  | { readonly type: 'cancel' | 'end'; readonly actor: Actor; readonly reason: string | null }
+  /**
+   * A `webrtc.*` message that the fast path could not place: it may take or settle a place [PLACE2]. `isGone`: its author's
+   * socket was closed after it was sent.
+   */
+  | { readonly type: 'relay'; readonly actor: Actor; readonly isGone?: boolean }
+  /**
+   * A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. `had`: it
+   * is not new, and had the place before, `settled` where it had spoken for the call.
+   */
+  | {
+      readonly type: 'arrive'
+      readonly actor: Actor
+      readonly resumes?: string
+      readonly had?: 'settled' | 'unsettled'
+    }
+  /**
+   * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
+   * client closed it; `hungUp`: for good, and said so [END6]; `awaitedMs`: the service closed it and told the client to come
+   * back [PEER1].
+   */
+  | {
+      readonly type: 'lose'
+      readonly sessionId: string
+      readonly node: string
+      readonly closed?: boolean
+      readonly hungUp?: boolean
+      readonly awaitedMs?: number | undefined
+    }
+  /** Time passed. */
+  | { readonly type: 'time' }
+  /** The application backend ends the call; `note` is kept with the event [SRV2]. */
+  | { readonly type: 'stop'; readonly note: string | null }
+  /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
+  | { readonly type: 'restart'; readonly nodes: readonly string[] }
+  /** The wall clock jumped by `ms`: what remained still remains. */
+  | { readonly type: 'shift'; readonly ms: number }
+
+export type Refusal = {
+  readonly ok: false
+  readonly code: ErrorCode
+  readonly details: Omit<ErrorBody, 'code' | 'message'>
+  /** A refused invite may still leave a record [INV5]. */
+  readonly steps: readonly Step[]
+}
+
+export type Acceptance = {
+  readonly ok: true
+  /** The call as it is after the steps. */
+  readonly call: Call
+  readonly steps: readonly Step[]
+}
+
+export type Decision = Acceptance | Refusal
+
+export function refuse(code: ErrorCode, details: Refusal['details'] = {}, steps: readonly Step[] = []): Refusal {
+  return { ok: false, code, details, steps }
+}
+
+export function unchanged(call: Call): Acceptance {
+  return { ok: true, call, steps: [] }
+}
+
+export function changed(call: Call, event: CallEvent): Acceptance {
+  return { ok: true, call, steps: [{ call, event }] }
+}
+
+export function byOf(actor: Actor): By {
+  return { userId: actor.participant.userId, role: actor.participant.role, sessionId: actor.sessionId }
+}

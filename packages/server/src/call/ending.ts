@@ -1,0 +1,65 @@
+import type { EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
+import { isAnswered, type LiveCall, type OverCall, type Place } from './call.ts'
+import { type Acceptance, changed } from './command.ts'
+import { type By, missedData, type Notice, overData } from './effects.ts'
+
+/** How a call ends. `given`: the reason of the client, which then counts [END2]. */
+export type End<S extends OverStatus> = S extends OverStatus
+  ? { readonly status: S; readonly reason: EndReasonOf<S>; readonly given?: string | null }
+  : never
+
+/** Ends a live call and tells everybody who does not know it yet; `knowing`: who does, its author. */
+export function over(
+  call: LiveCall,
+  end: End<'ended' | 'cancelled' | 'missed'>,
+  by: By | null,
+  now: number,
+  knowing: By | null = by,
+): Acceptance {
+  const next = endOf(call, end, now)
+  return changed(next, { type: end.status, at: now, by, notices: overNotices(call, next, by, knowing) })
+}
+
+function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: By | null): Notice[] {
+  const notices: Notice[] = []
+  const knows = (place: Place) => place.sessionId === knowing?.sessionId
+  const tell = (to: Notice['to']) => {
+    if (next.status === 'missed') notices.push({ to, event: 'call.missed', data: missedData(next) })
+    else {
+      const event = next.status === 'cancelled' ? 'call.cancelled' : 'call.ended'
+      notices.push({ to, event, data: overData(next, by) })
+    }
+  }
+  if (!knows(before.callerPlace)) tell({ place: 'caller' })
+  if (before.status === 'ringing') tell({ place: 'rung', except: before.silenced })
+  else if (!knows(before.calleePlace)) tell({ place: 'callee' })
+  return notices
+}
+
+export function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
+  const answered = isAnswered(call)
+  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata, redirectedFrom } = call
+  return {
+    product,
+    callUuid,
+    caller,
+    callee,
+    contextType,
+    contextId,
+    callType,
+    metadata,
+    // A repeat of the invite may come after the end [UUID1].
+    ...(redirectedFrom !== undefined && { redirectedFrom }),
+    startedAt: call.startedAt,
+    ringTimeoutMs: call.ringTimeoutMs,
+    ringExpiresAt: call.ringExpiresAt,
+    version: call.version + 1,
+    status,
+    callerPlace: call.callerPlace,
+    calleePlace: answered ? call.calleePlace : null,
+    acceptedAt: answered ? call.acceptedAt : null,
+    connectedAt: answered ? call.connectedAt : null,
+    endedAt: now,
+    endReason: given ?? reason,
+  }
+}
