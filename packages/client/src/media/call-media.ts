@@ -17,6 +17,7 @@ import { createPlaybacks } from './playback.ts'
 import { createReception, isConnected, passing } from './reception.ts'
 import { createRecovery } from './recovery.ts'
 import { createReports } from './reports.ts'
+import { securityCodeOf } from './security-code.ts'
 import { createSenders } from './senders.ts'
 import { watchFlow } from './stats.ts'
 import { type CallMedia, type CallMediaOptions, MediaError, type MediaKind } from './types.ts'
@@ -198,7 +199,8 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     connection.addEventListener('connectionstatechange', () => {
       if (!isCurrent()) return
       const { connectionState } = connection
-      if (connectionState !== 'connected') reception.interrupted()
+      if (connectionState === 'connected') void showSecurityCode(connection, isCurrent)
+      else reception.interrupted()
       recovery.follow(connectionState)
     })
     stopWatching = watchFlow(connection, {
@@ -214,8 +216,14 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
       intervalMs: () => (isConnected(shown.get().name) ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs)),
     })
     reception.interrupted()
+    change({ securityCode: undefined })
     recovery.opened()
     return connection
+  }
+
+  async function showSecurityCode(connection: RTCPeerConnection, isCurrent: () => boolean): Promise<void> {
+    const securityCode = await securityCodeOf(connection)
+    if (isCurrent()) change({ securityCode })
   }
 
   async function restart(fresh: boolean): Promise<void> {
@@ -284,7 +292,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     releaseSignals?.()
     for (const stream of [local, remote]) removeTracks(stream, () => true)
     const receiving = { audio: false, video: false }
-    change({ ...capture.state(), name: 'closed', receiving, quality: 'unknown' })
+    change({ ...capture.state(), name: 'closed', receiving, quality: 'unknown', securityCode: undefined })
   }
 
   async function whileOpen(work: () => Promise<void>): Promise<void> {
@@ -307,6 +315,9 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     },
     get connection() {
       return negotiation.connection()
+    },
+    get securityCode() {
+      return shown.get().securityCode
     },
     on: shown.on,
     start: (media = options.media ?? defaultMedia(call)) =>

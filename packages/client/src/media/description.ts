@@ -7,13 +7,20 @@ const lines = (sdp: string, prefix: string): string[] =>
     .map((line) => line.slice(prefix.length).trim())
 
 /**
- * Who speaks: the DTLS certificate's fingerprints (RFC 8122 section 5). An RTCPeerConnection keeps its certificate for
- * life, so another fingerprint is another RTCPeerConnection: the peer's page was loaded again, or it began anew.
+ * Who speaks: the fingerprint of the DTLS certificate (RFC 8122 section 5) as "sha-256 AB:CD:…", empty where there is none.
+ * An RTCPeerConnection keeps its certificate for life, so another fingerprint is another RTCPeerConnection: the peer's page
+ * was loaded again, or it began anew. Throws where there are several different ones, because a browser takes a certificate
+ * that fits any of them [SAS1].
  */
 export function fingerprintOf(sdp: string): string {
-  const found = lines(sdp, 'a=fingerprint:').map((line) => line.toLowerCase())
-  return [...new Set(found)].sort().join(' ')
+  // The rest of the line counts, whatever it is: what a browser reads in it may differ from what is read here.
+  const found = sdp.matchAll(/^a=fingerprint:[ \t]*(\S*)[ \t]*(.*?)[ \t]*$/gim)
+  const all = new Set(Array.from(found, ([, algorithm = '', hash = '']) => fingerprint(algorithm, hash)))
+  if (all.size > 1) throw new Error('A description has several fingerprints')
+  return [...all].join('')
 }
+
+const fingerprint = (algorithm: string, hash: string) => `${algorithm.toLowerCase()} ${hash.toUpperCase()}`
 
 /** The ICE credentials' names: a candidate belongs to the description that has its own (RFC 8839 section 5.4). */
 export function ufragsOf(sdp: string): readonly string[] {

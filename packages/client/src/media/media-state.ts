@@ -21,6 +21,7 @@ export function createMediaState(local: MediaStream, remote: MediaStream) {
     receiving: { audio: false, video: false },
     quality: 'unknown',
     playback: 'playing',
+    securityCode: undefined,
   } as CallMediaState
 
   return {
@@ -29,11 +30,12 @@ export function createMediaState(local: MediaStream, remote: MediaStream) {
     isClosed: () => state.name === 'closed',
     change(part: Partial<CallMediaState>): void {
       const next = { ...state, ...part }
-      const { name, quality } = state
+      const { name, quality, securityCode } = state
       if (name === 'closed' || contentOf(state) === contentOf(next)) return
       state = next
       listeners.emit('state', next)
       if (next.quality !== quality && next.quality !== 'unknown') listeners.emit('quality', next.quality)
+      if (next.securityCode !== securityCode) listeners.emit('securityCode', next.securityCode)
     },
     emit<E extends 'remote' | 'stats' | 'devices' | 'error'>(event: E, payload: CallMediaEvents[E]): void {
       if (state.name !== 'closed') listeners.emit(event, payload)

@@ -162,8 +162,9 @@ export function createNegotiation(options: NegotiationOptions) {
     },
     receiveAnswer(answer: NamedAnswer): Promise<void> {
       return inTurn(async () => {
+        const peer = fingerprintOf(answer.sdp)
         if (!link) return
-        const isStranger = link.peer !== '' && link.peer !== fingerprintOf(answer.sdp)
+        const isStranger = link.peer !== '' && link.peer !== peer
         const isWaiting = link.connection.signalingState === 'have-local-offer'
         if (isWaiting && isAnswerTo(answer, link.connection.localDescription?.sdp ?? '')) {
           // The peer made a new connection for an offer of our old one.

@@ -88,6 +88,8 @@ export interface CallMediaState {
    * 500 ms, and `good` again below 4 % and 350 ms, all smoothed over 4 s. `unknown` for the first 2 s, and while nothing flows.
    */
   readonly quality: 'good' | 'poor' | 'unknown'
+  /** See `CallMedia.securityCode`. */
+  readonly securityCode: string | undefined
 }
 
 export interface FlowStats {
@@ -126,6 +128,8 @@ export interface CallMediaEvents {
   remote: MediaStream
   /** `media.state.quality` became one of the two. */
   quality: 'good' | 'poor'
+  /** `media.securityCode` changed. Undefined: the connection that it belonged to was replaced or closed. */
+  securityCode: string | undefined
   /** Once every `statsIntervalMs`, while media flows or is silent. */
   stats: MediaStats
   /** The devices of this machine changed, or which of them the page may use. */
@@ -196,6 +200,12 @@ export interface CallMedia {
   readonly state: CallMediaState
   /** The connection of now; a peer that begins anew gets another one. Undefined before the first. */
   readonly connection: RTCPeerConnection | undefined
+  /**
+   * Twelve groups of five digits, as "01234 …". Both people see the same code, unless somebody sits between them and reads
+   * their media [SAS1]. Undefined until the two sides are connected, and in a page that is not secure (no `crypto.subtle`).
+   * It outlasts an ICE restart. A new connection, as after the peer's page was loaded again, has another code.
+   */
+  readonly securityCode: string | undefined
   on<E extends keyof CallMediaEvents>(event: E, listener: (payload: CallMediaEvents[E]) => void): Unsubscribe
 
   /**

@@ -51,6 +51,11 @@ export function useCallMedia(media: CallMedia | undefined): CallMediaState | und
   return useSource<CallMediaState>(media)
 }
 
+/** The code that both people compare, undefined without a call and until it is connected [SAS1]. */
+export function useSecurityCode(media: CallMedia | undefined): string | undefined {
+  return useCallMedia(media)?.securityCode
+}
+
 interface Source<State> {
   readonly state: State
   on(event: 'state', listener: (state: State) => void): () => void

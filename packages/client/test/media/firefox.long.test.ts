@@ -55,6 +55,29 @@ for (const pairing of pairings) {
       await close()
     }, 240_000)
 
+    test('[SAS1] both see the same security code, which an ICE restart keeps and a reload changes', async () => {
+      const { customer, agent, both, connect, close } = await openPair(pairing)
+      await connect('video')
+      const codes = async () => {
+        for (const { page } of both) await page.waitForFunction(() => window.phone.media?.securityCode !== undefined)
+        return Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.media?.securityCode)))
+      }
+      const [mine, theirs] = await codes()
+      expect(mine).toMatch(/^\d{5}( \d{5}){11}$/)
+      expect(theirs).toBe(mine!)
+      for (const { page } of both) await page.evaluate(() => window.phone.noteRestart())
+      await customer.page.evaluate(() => window.phone.media?.restart())
+      for (const { page } of both) await page.evaluate(() => window.phone.restarted())
+      expect(await codes()).toEqual([mine, mine])
+      await agent.page.reload()
+      await agent.page.waitForFunction(() => window.phone?.media !== undefined)
+      for (const { page } of both) await page.evaluate(() => window.phone.flowing())
+      const [again, theirsAgain] = await codes()
+      expect(again).not.toBe(mine!)
+      expect(theirsAgain).toBe(again!)
+      await close(/ICE failed/)
+    }, 240_000)
+
     test('[MEDIA1] each side mutes its camera and microphone, and the other one is told', async () => {
       const { customer, agent, connect, expectMedia, close } = await openPair(pairing)
       await connect('video')

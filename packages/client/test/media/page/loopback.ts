@@ -2,6 +2,7 @@
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
 import { createPreview } from '../../../src/media/preview.ts'
 import type { CallState } from '../../../src/types.ts'
+import { createBetween } from './between.ts'
 import { flowing, measureFlow, totals, until } from './flow.ts'
 import { createStubCalls, type StubCall } from './stub-call.ts'
 
@@ -75,7 +76,7 @@ function ownStream(): MediaStream {
 const pause = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 const loopback = {
-  ...{ createPair, createStubCalls, createCallMedia, createPreview },
+  ...{ createBetween, createPair, createStubCalls, createCallMedia, createPreview },
   ...{ flowing, measureFlow, totals, until, pause, drawnTrack, ownStream },
 }
 Object.assign(window, { loopback })
