@@ -8,6 +8,7 @@ import { OwnNotice } from './own-notice.tsx'
 import { classes, type PartProps } from './part.ts'
 import { PeerTile } from './peer-tile.tsx'
 import { useCallUi, useWords } from './provider.tsx'
+import { SecurityCode } from './security-code.tsx'
 import { SelfView } from './self-view.tsx'
 import { nameOf } from './words.ts'
 
@@ -16,6 +17,8 @@ export interface CallStageProps extends PartProps {
   idle?: ReactNode
   /** Tells whether media goes direct or relayed, its size and its round trip. Default: false. */
   details?: boolean | undefined
+  /** A lock opens to the numbers that both people compare; see SecurityCode. Default: false. */
+  securityCode?: boolean | undefined
   /** M mutes, V turns the camera off and on (it adds none to an audio call), Escape cancels a call that rings. Default: false. */
   keys?: boolean | undefined
   /** When the call went live, where the application knows better than this page; see CallTimer. */
@@ -23,7 +26,7 @@ export interface CallStageProps extends PartProps {
 }
 
 /** A whole call: the peer, oneself and the controls, laid out for what room there is. */
-export function CallStage({ className, idle, details, keys, since }: CallStageProps) {
+export function CallStage({ className, idle, details, securityCode, keys, since }: CallStageProps) {
   const { call, phase, media, ended } = useCallUi()
   const words = useWords()
   const sent = useCallMedia(media)
@@ -48,14 +51,17 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
         <>
           <PeerTile />
           <div className="rw-top">
-            <p className="rw-who">
-              <strong title={nameOf(onStage)} data-testid="call-name">
-                {nameOf(onStage)}
-              </strong>
-              <span data-testid="call-state">
-                <StateText since={since} />
-              </span>
-            </p>
+            <div className="rw-head">
+              <p className="rw-who">
+                <strong title={nameOf(onStage)} data-testid="call-name">
+                  {nameOf(onStage)}
+                </strong>
+                <span data-testid="call-state">
+                  <StateText since={since} />
+                </span>
+              </p>
+              {securityCode && <SecurityCode />}
+            </div>
             {details && <Details />}
           </div>
           <SelfView />

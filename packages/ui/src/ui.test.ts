@@ -14,7 +14,7 @@ test('every part is rendered on a server, where there is neither window nor docu
     createElement(
       CallProvider,
       { client, words: { stage: 'Anruf' } },
-      createElement(CallStage, { idle, keys: true, details: true }),
+      createElement(CallStage, { idle, keys: true, details: true, securityCode: true }),
       ...Object.entries(parts).map(([key, part]) => createElement(part as FunctionComponent, { key })),
     ),
   )

@@ -81,6 +81,15 @@ describe('on React', () => {
     await picture(ben, 'live')
     expect(await serious(ben)).toEqual([])
 
+    // [SAS1] Both read the same numbers.
+    for (const one of [ann, ben]) await one.click(at('show-code'))
+    const code = await ben.textContent(at('security-code'))
+    expect(code).toMatch(/^\d{5}( \d{5}){11}$/)
+    expect(await ann.textContent(at('security-code'))).toBe(code)
+    await picture(ben, 'security-code')
+    expect(await serious(ben)).toEqual([])
+    for (const one of [ann, ben]) await one.click(at('show-code'))
+
     // One way of saying "muted": the name stays, the state changes.
     await ben.click(at('mute'))
     await ben.waitForSelector(`${at('mute')}[aria-pressed=true][aria-label="Mute microphone"]`)

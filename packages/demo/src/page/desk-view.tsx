@@ -55,6 +55,7 @@ function Board({ desk }: { desk: Desk }) {
           className="stage"
           keys
           details
+          securityCode
           idle={<Idle />}
           since={connectedAt ? Date.parse(connectedAt) : undefined}
         />

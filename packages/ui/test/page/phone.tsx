@@ -78,7 +78,7 @@ function Phone() {
         <h1>Phone</h1>
         <RestorableCalls />
         {query.get('at-once') && <CallAtOnce />}
-        <CallStage keys details idle={<Idle />} />
+        <CallStage keys details securityCode idle={<Idle />} />
       </main>
       <IncomingDialog />
       {query.get('tones') && <CallTones />}
