@@ -16,7 +16,7 @@ export function hear(it: LiveCall, push: Push, localTime: LocalTime): void {
       // Again: another session is at the other end, and knows nothing of what was signalled [PLACE5].
       if (it.call.state.name !== 'ringing') {
         // Nor does it go on with what the one before it sent [MEDIA1].
-        if (it.call.peerState.media) it.learn({ media: null })
+        if (it.call.peerState.media) it.learn({ media: null, held: false })
         it.resync(false)
       }
       if (push.data.display_name) it.learn({}, push.data.display_name)
@@ -31,8 +31,8 @@ export function hear(it: LiveCall, push: Push, localTime: LocalTime): void {
       it.apply({ type: 'alerting' })
       break
     case 'call.media': {
-      const { audio, video, screen } = push.data
-      it.learn({ media: { audio, video, screen } })
+      const { audio, video, screen, held = false } = push.data
+      it.learn({ media: { audio, video, screen }, held })
       break
     }
     case 'call.peer_away':

@@ -5,9 +5,10 @@ import { afterAccept, afterConfirm, afterRefusal } from './call-replies.ts'
 import { type CallInput, isUnanswered, nextCallState } from './call-state.ts'
 import { listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
+import { createOwnMedia } from './own-media.ts'
 import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
-import type { Call, CallClient, CallEvents, CallMediaFlags, Participant, PeerState } from './types.ts'
+import type { Call, CallClient, CallEvents, Participant, PeerState } from './types.ts'
 
 /** What a call is about, as it is first known. */
 export type CallSeed = Pick<
@@ -51,13 +52,22 @@ export interface LiveCall {
 
 export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   const listeners = createListeners<CallEvents>({
-    admit: listensTo('state', 'offer', 'answer', 'candidate', 'peer', 'alerting', 'status', 'resynced', 'glare'),
+    admit: listensTo(
+      'state',
+      'offer',
+      'answer',
+      'candidate',
+      'peer',
+      'alerting',
+      'status',
+      'resynced',
+      'glare',
+      'held',
+    ),
     rejected: port.rejected,
   })
   const signals = createSignals(listeners)
   let accepting: Promise<void> | undefined
-  /** What this side sends. One object for all requests: each says what is true when it goes out. */
-  let sent: (CallMediaFlags & { call_uuid: string }) | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
     settleInvited = (error) => (error ? reject(error) : resolve())
@@ -148,6 +158,22 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     )
   }
 
+  const own = createOwnMedia({
+    send: (data) => ask('call.media', {}, { data, insistent: true }),
+    callUuid: () => call.callUuid,
+    changed(held) {
+      call.held = held
+      listeners.emit('held', held)
+    },
+  })
+
+  function setHeld(held: boolean): Promise<void> {
+    const { name } = call.state
+    if (name === 'over') return quiet(Promise.reject(overError()))
+    if (name !== 'ringing' || !held) return own.setHeld(held)
+    return quiet(Promise.reject(new RingwireError('CALL_INVALID_STATE', 'A call that rings cannot be put on hold.')))
+  }
+
   function end(reason?: string): Promise<void> {
     const { state } = call
     if (state.name !== 'ringing') return hangUp('call.end', reason)
@@ -164,10 +190,10 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     end,
     connected: () => ask('call.connected', {}, { onReply: (reply) => reply.ok && apply({ type: 'connected' }) }),
     alerting: () => ask('call.alerting'),
-    sendMedia({ audio, video, screen }) {
-      sent = Object.assign(sent ?? {}, { call_uuid: call.callUuid, audio, video, screen })
-      return ask('call.media', {}, { data: sent, insistent: true })
-    },
+    held: false,
+    hold: () => setHeld(true),
+    resume: () => setHeld(false),
+    sendMedia: own.tell,
     sendStats: (stats) => ask('call.stats', { stats }, { insistent: true }),
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
     sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),
@@ -197,7 +223,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     resync(restored) {
       signals.drop()
       listeners.emit('resynced', { restored })
-      if (sent) void call.sendMedia(sent)
+      own.repeat()
     },
   }
   if (!isUnanswered(live.call)) settleInvited()

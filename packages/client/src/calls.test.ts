@@ -520,7 +520,7 @@ describe('what is known of the other side', () => {
     const { fake, call, heard } = await answered()
     expect(call.peer).toEqual({ ...agent, displayName: 'Ben' })
     const first = call.peerState
-    expect(first).toEqual({ away: null, media: null })
+    expect(first).toEqual({ away: null, media: null, held: false })
     const media = { audio: false, video: true, screen: false }
     const origin = { from_user_id: 'agent', from_role: 'agent' }
     fake.socket.says(about(2, 'call.media', { ...media, ...origin }))
@@ -529,13 +529,13 @@ describe('what is known of the other side', () => {
     // It went past the log, while the store of the logs was away [EXT3].
     fake.socket.says({ event: 'call.media', data: { call_uuid: uuid1, ...media, audio: true, ...origin } })
     expect(heard).toEqual([
-      { away: null, media },
-      { away, media },
-      { away: null, media },
-      { away: null, media: { ...media, audio: true } },
+      { away: null, media, held: false },
+      { away, media, held: false },
+      { away: null, media, held: false },
+      { away: null, media: { ...media, audio: true }, held: false },
     ])
     expect(call.peerState).toBe(heard.at(-1)!)
-    expect(first).toEqual({ away: null, media: null })
+    expect(first).toEqual({ away: null, media: null, held: false })
   })
 
   test('[MEDIA1] [PLACE5] what a session sent is not known of the one that takes its place', async () => {
@@ -543,8 +543,75 @@ describe('what is known of the other side', () => {
     const media = { audio: true, video: false, screen: false }
     fake.socket.says(about(2, 'call.media', { ...media, from_user_id: 'agent', from_role: 'agent' }))
     for (const seq of [3, 4]) fake.socket.says(about(seq, 'call.accepted', { status: 'accepted' }))
-    expect(call.peerState).toEqual({ away: null, media: null })
+    expect(call.peerState).toEqual({ away: null, media: null, held: false })
     expect(heard.map((state) => state.media)).toEqual([media, null])
+  })
+
+  test('[HOLD1] that it holds the call, until it goes on, or another session takes its place', async () => {
+    const { fake, call, heard } = await answered()
+    const media = { audio: false, video: false, screen: false, from_user_id: 'agent', from_role: 'agent' }
+    for (const [seq, held] of [true, false, undefined, true].entries())
+      fake.socket.says(about(seq + 2, 'call.media', { ...media, ...(held !== undefined && { held }) }))
+    expect(heard.map(({ held }) => held)).toEqual([true, false, false, true])
+    expect(call.peerState.media).not.toHaveProperty('held')
+    fake.socket.says(about(6, 'call.accepted', { status: 'accepted' }))
+    expect(call.peerState).toEqual({ away: null, media: null, held: false })
+  })
+
+  test('[HOLD1] a hold is told once, with what is sent then; so is the end of it', async () => {
+    const { fake, call } = await answered()
+    const changes: boolean[] = []
+    call.on('held', (held) => changes.push(held))
+    const flags = { audio: true, video: false, screen: false }
+    const silent = { audio: false, video: false, screen: false }
+    void call.sendMedia(flags)
+    const told = () => fake.socket.sent.filter(({ event }) => event === 'call.media').map(({ data }) => ({ ...data }))
+    expect(told()).toEqual([{ call_uuid: uuid1, ...flags }])
+    const held = call.hold()
+    await call.hold()
+    expect([call.held, ...changes]).toEqual([true, true])
+    const [, reply] = fake.socket.sent.map(({ request_id }) => request_id)
+    expect(reply).toBeString()
+    fake.socket.replies('call.ack', { call_uuid: uuid1, status: 'accepted' })
+    await held
+    void call.resume()
+    expect([call.held, ...changes]).toEqual([false, true, false])
+    expect(told().slice(1)).toEqual([
+      { call_uuid: uuid1, ...silent, held: true },
+      { call_uuid: uuid1, ...flags, held: false },
+    ])
+  })
+
+  test('[HOLD1] whoever listens says what is sent while the call is on hold, and it is told once', async () => {
+    const { fake, call } = await answered()
+    call.on('held', (held) => void call.sendMedia({ audio: held, video: false, screen: false }))
+    void call.hold()
+    const told = fake.socket.sent.filter(({ event }) => event === 'call.media')
+    expect(told.map(({ data }) => data)).toEqual([
+      { call_uuid: uuid1, audio: true, video: false, screen: false, held: true },
+    ])
+  })
+
+  test('[HOLD1] a hold is told again where it may have been lost', async () => {
+    const { fake, call } = await answered()
+    void call.hold()
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    fake.socket.ok({ session_id: 's2', active_calls: [active(uuid1)] })
+    expect(fake.socket.sent.at(-1)).toMatchObject({ event: 'call.media', data: { call_uuid: uuid1, held: true } })
+    fake.socket.says(about(1, 'call.accepted', { status: 'accepted' }))
+    expect(fake.socket.sent.at(-1)).toMatchObject({ event: 'call.media', data: { held: true } })
+    expect(call.held).toBe(true)
+  })
+
+  test('[HOLD1] a call that rings, or is over, cannot be put on hold', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    expect(await call.hold().catch(({ code }) => code)).toBe('CALL_INVALID_STATE')
+    await call.resume()
+    void call.end()
+    for (const change of [call.hold, call.resume]) expect(await change().catch(({ code }) => code)).toBe('CALL_OVER')
+    expect([call.held, fake.socket.sent.some(({ event }) => event === 'call.media')]).toEqual([false, false])
   })
 
   test('[PEER1] the snapshot of a connection says it, too, and that it is over', async () => {

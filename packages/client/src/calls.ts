@@ -106,7 +106,7 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
 function seedOf(data: ActiveCall | CallRinging, direction: Direction, peer: Peer, state: CallState): CallSeed {
   const { call_uuid: callUuid, call_type: callType, context_type: contextType, context_id: contextId } = data
   const metadata = 'metadata' in data ? data.metadata : undefined
-  const peerState = { away: null, media: null }
+  const peerState = { away: null, media: null, held: false }
   return { callUuid, direction, peer, peerState, callType, contextType, contextId, metadata, state }
 }
 

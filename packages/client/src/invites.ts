@@ -38,7 +38,7 @@ export function placeCall(client: Inviting, wish: CallOptions): Call {
     callUuid: client.env.uuid(),
     direction: 'outgoing',
     peer: { userId, role, displayName: wish.displayName ?? null },
-    peerState: { away: null, media: null },
+    peerState: { away: null, media: null, held: false },
     callType,
     contextType: wish.contextType,
     contextId: wish.contextId,

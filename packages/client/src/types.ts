@@ -239,6 +239,8 @@ export interface PeerState {
   readonly away: { readonly since: number; readonly endsAt: number } | null
   /** What it said last of what it sends; null where it never did. */
   readonly media: CallMediaFlags | null
+  /** It has put the call on hold: it sends nothing but music, and plays nothing [HOLD1]. */
+  readonly held: boolean
 }
 
 export interface CallEvents {
@@ -253,6 +255,8 @@ export interface CallEvents {
   candidate: IceCandidate
   /** `call.peerState` changed, or the peer's name is known now. */
   peer: PeerState
+  /** `call.held` changed. */
+  held: boolean
   /** A phone of the callee really rings. */
   alerting: Participant
   /** The other side reported that its media is connected. */
@@ -308,6 +312,15 @@ export interface Call {
   /** The phone really rings here. */
   alerting(): Promise<void>
 
+  /** Whether this side has put the call on hold. */
+  readonly held: boolean
+  /**
+   * Puts the call on hold [HOLD1]. The peer hears of it, and the media part sends and plays nothing until `resume()`. Its devices
+   * stay open. The media part keeps the hold for the page that is loaded again. A call that rings cannot be put on hold.
+   */
+  hold(): Promise<void>
+  /** Goes on with a call that `hold()` put on hold. */
+  resume(): Promise<void>
   /** Tells the peer what is sent from here; it is told again where that may have been lost. */
   sendMedia(flags: CallMediaFlags): Promise<void>
   /** How the media is here, for the backend of the application: at most every 30 s, and at the end. The media part does it. */

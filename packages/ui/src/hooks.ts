@@ -5,7 +5,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState, useSyncExtern
 import { type Fit, fitOf } from './fit.ts'
 import { createPictureWatch } from './picture-watch.ts'
 
-const unknown: PeerState = { away: null, media: null }
+const unknown: PeerState = { away: null, media: null, held: false }
 
 /** The time of now, in ms since the epoch, anew each second while it is `on`. */
 export function useClock(on: boolean): number {

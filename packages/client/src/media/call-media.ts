@@ -20,6 +20,7 @@ import { createReports } from './reports.ts'
 import { securityCodeOf } from './security-code.ts'
 import { createSenders } from './senders.ts'
 import { watchFlow } from './stats.ts'
+import { createTelling } from './telling.ts'
 import { type CallMedia, type CallMediaOptions, MediaError, type MediaKind } from './types.ts'
 
 export type {
@@ -50,7 +51,8 @@ function defaultMedia(call: Pick<Call, 'callType'>): MediaStreamConstraints {
 }
 
 /** A call, or what an application puts in its place. */
-type CallOfMedia = Omit<Call, 'client' | 'claimSignals'> & Partial<Pick<Call, 'client' | 'claimSignals'>>
+type Optional = 'client' | 'claimSignals' | 'held' | 'hold' | 'resume'
+type CallOfMedia = Omit<Call, Optional> & Partial<Pick<Call, Optional>>
 
 /** The media part of each call that has one. */
 const parts = new WeakMap<CallOfMedia, { readonly media: CallMedia; readonly options: CallMediaOptions }>()
@@ -85,9 +87,8 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const subscriptions: Unsubscribe[] = []
   let started = false
   let stopWatching = () => {}
-  /** What the peer was told last. */
-  let told: string | undefined
 
+  const isHeld = () => call.held ?? false
   const isPolite = () => call.direction === 'incoming'
   const isOnline = () => (client?.state.name ?? 'online') === 'online'
   const failed = (error: unknown) => shown.emit('error', error instanceof Error ? error : mediaError(error, 'media'))
@@ -112,9 +113,12 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     failed,
   })
   const kept = createKeptMutes(options.storage === undefined ? pageStorage() : options.storage, () => call.callUuid)
+  const { held: wasHeld, ...muted } = kept.load()
   const capture = createCapture({
     environment,
-    muted: kept.load(),
+    muted,
+    held: isHeld,
+    holdMusic: options.holdMusic,
     async changed(kind, track, isScreen) {
       removeTracks(local, (old) => old.kind === kind && old !== track)
       if (track) local.addTrack(track)
@@ -123,6 +127,12 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     updated,
     failed,
     process: options.process,
+  })
+  const tell = createTelling({
+    state: shown.get,
+    has: (kind) => !!capture.device(kind),
+    hasMusic: !!options.holdMusic,
+    send: (flags) => void call.sendMedia(flags),
   })
   const playbacks = createPlaybacks(remote, { failed, updated: () => change({ playback: playbacks.state() }) })
   const recovery = createRecovery({
@@ -168,21 +178,17 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   function updated(): void {
     if (shown.isClosed()) return
     change(capture.state())
-    kept.save(shown.get().muted)
-    tell()
+    kept.save({ ...shown.get().muted, held: isHeld() })
+    if (call.state.name !== 'ringing') tell()
     // A page that captures may play sound.
     if (shown.get().playback === 'blocked') playbacks.retry()
   }
 
-  /** The peer sees at once who is muted, or has no camera, or shows a screen [MEDIA1]. */
-  function tell(): void {
-    if (call.state.name === 'ringing') return
-    const { muted, sharing } = shown.get()
-    const sends = (kind: MediaKind) => !muted[kind] && !!capture.device(kind)
-    const flags = { audio: sends('audio'), video: sends('video'), screen: sharing }
-    const before = told
-    told = `${Object.values(flags)}`
-    if (told !== before) void call.sendMedia(flags)
+  /** It was put on hold, or goes on: the peer is told first [HOLD1]. */
+  function held(): void {
+    updated()
+    for (const track of remote.getTracks()) track.enabled = !isHeld()
+    capture.refresh().catch(failed)
   }
 
   function open(): RTCPeerConnection {
@@ -192,6 +198,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     connection.addEventListener('track', ({ track }) => {
       if (!isCurrent()) return
       removeTracks(remote, ({ kind }) => kind === track.kind)
+      track.enabled = !isHeld()
       remote.addTrack(track)
       playbacks.retry()
       shown.emit('remote', remote)
@@ -262,6 +269,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
       call.on('answer', (sdp) => void negotiation.receiveAnswer(sdp)),
       call.on('candidate', ({ ...candidate }) => void negotiation.receiveCandidate(candidate)),
       call.on('state', proceed),
+      call.on('held', held),
       call.on('resynced', ({ restored }) => opening.resynced(restored)),
     )
     if (client) {
@@ -327,6 +335,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
           started = true
           change({ name: 'connecting' })
           listen()
+          if (wasHeld) void call.hold?.()
           proceed()
         }
         // The call may be over already: no device is opened for it.

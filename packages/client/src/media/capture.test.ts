@@ -33,7 +33,7 @@ function end(device: FakeTrack): void {
 const streamOf = (...tracks: FakeTrack[]) => ({ getTracks: () => tracks, getVideoTracks: () => tracks }) as never
 
 /** A machine whose prompts the test answers. */
-function machine({ process, muted = { audio: false, video: false } }: Partial<CaptureOptions> = {}) {
+function machine({ process, muted = { audio: false, video: false }, ...more }: Partial<CaptureOptions> = {}) {
   const sent: Partial<Record<MediaKind, unknown>> = {}
   const told: string[] = []
   const pickers: { picks(): FakeTrack }[] = []
@@ -69,7 +69,7 @@ function machine({ process, muted = { audio: false, video: false } }: Partial<Ca
   const mediaDevices = { getUserMedia, getDisplayMedia }
   const environment = { mediaDevices, permissions: { query } } as unknown as MediaEnvironment
   const capture = createCapture({
-    ...{ environment, muted, process, updated() {} },
+    ...{ environment, muted, process, updated() {}, ...more },
     async changed(kind, now) {
       sent[kind] = now
     },
@@ -321,4 +321,28 @@ test('a screen is asked for once, however often the button is pressed; whoever w
   it.capture.close()
   const late = it.pickers[2]!.picks()
   expect([await closing, unwanted?.readyState, late?.readyState]).toEqual(['CLOSED', 'ended', 'ended'])
+})
+
+test('[HOLD1] a call on hold sends music or nothing, whatever is opened, muted or shared; nothing is closed', async () => {
+  const music = track('audio')
+  let isHeld = false
+  const it = machine({ held: () => isHeld, holdMusic: music })
+  const opened = it.capture.open({ audio: true, video: true })
+  const [microphone, camera] = it.attempts.at(-1)!.opens('audio', 'video') as [FakeTrack, FakeTrack]
+  await opened
+  isHeld = true
+  await it.capture.refresh()
+  expect([it.sent.audio === music, it.sent.video, it.capture.state().held]).toEqual([true, null, true])
+  for (const mute of [true, false]) await it.capture.setMuted('audio', mute)
+  await it.capture.shareScreen(track('video'))
+  const switched = it.capture.switchDevice('video', 'second')
+  const [second] = it.attempts.at(-1)!.opens('video') as [FakeTrack]
+  await switched
+  expect([it.sent.audio === music, it.sent.video, music.enabled]).toEqual([true, null, true])
+  await it.capture.stopScreen()
+  isHeld = false
+  await it.capture.refresh()
+  expect([it.sent.audio === microphone, it.sent.video === second, it.capture.state().held]).toEqual([true, true, false])
+  const ends: string[] = [microphone, camera, second, music].map(({ readyState }) => readyState)
+  expect(ends).toEqual(['live', 'ended', 'live', 'live'])
 })

@@ -55,6 +55,10 @@ export function createCapture(options: CaptureOptions) {
       if (device && !mute && asleep.delete(device.source)) device.source.enabled = true
       await apply(of, kind)
     },
+    /** The call was put on hold, or goes on. */
+    async refresh(): Promise<void> {
+      await Promise.all(kinds.map((kind) => apply(of, kind)))
+    },
     shareScreen: screen.share,
     stopScreen: screen.stop,
     close(): void {
@@ -70,9 +74,14 @@ export function createCapture(options: CaptureOptions) {
 
 export type Capture = ReturnType<typeof createCapture>
 
-function stateOf({ slots, muted }: Sources): Pick<CallMediaState, 'muted' | 'sharing' | 'errors' | 'slots'> {
+function stateOf({
+  slots,
+  muted,
+  held,
+}: Sources): Pick<CallMediaState, 'muted' | 'held' | 'sharing' | 'errors' | 'slots'> {
   return {
     muted: { ...muted },
+    held: held?.() ?? false,
     sharing: slots.screen.device !== null,
     errors: Object.fromEntries(kinds.map((kind) => [kind, slots[kind].code]).filter(([, code]) => code)),
     slots: { audio: show(slots.audio), video: show(slots.video), screen: show(slots.screen) },

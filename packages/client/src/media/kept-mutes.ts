@@ -1,6 +1,6 @@
 import type { MediaKind, MediaStorage } from './types.ts'
 
-type Muted = Readonly<Record<MediaKind, boolean>>
+type Kept = Readonly<Record<MediaKind | 'held', boolean>>
 
 /** Undefined where there is none, or where the browser refuses it to this page. */
 export function pageStorage(): MediaStorage | undefined {
@@ -12,7 +12,7 @@ export function pageStorage(): MediaStorage | undefined {
 }
 
 /**
- * What is muted in one call, for the page that is loaded again. A storage that refuses keeps nothing: the call goes on.
+ * What is muted in one call, and whether it is on hold, for the page that is loaded again. A storage that refuses keeps nothing: the call goes on.
  * The uuid is asked for each time: it may change with a merge of invites [INV6, INV7].
  */
 export function createKeptMutes(storage: MediaStorage | null | undefined, callUuid: () => string) {
@@ -30,12 +30,13 @@ export function createKeptMutes(storage: MediaStorage | null | undefined, callUu
   }
 
   return {
-    load: (): Muted => ({
+    load: (): Kept => ({
       audio: false,
       video: false,
+      held: false,
       ...attempt((storage, key) => JSON.parse(storage.getItem(key) ?? '{}')),
     }),
-    save: (muted: Muted) => attempt((storage, key) => storage.setItem(key, JSON.stringify(muted))),
+    save: (kept: Kept) => attempt((storage, key) => storage.setItem(key, JSON.stringify(kept))),
     forget: () => attempt((storage, key) => storage.removeItem(key)),
   }
 }

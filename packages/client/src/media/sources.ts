@@ -11,6 +11,9 @@ export interface CaptureOptions {
   updated(): void
   failed(error: Error): void
   process: CallMediaOptions['process']
+  /** The call is on hold. */
+  held?(): boolean
+  holdMusic?: MediaStreamTrack | undefined
 }
 
 /** Microphone, camera and screen, and who is muted. */
@@ -33,7 +36,8 @@ export function begin(of: Sources, slot: Slot): () => boolean {
   return () => slot.turn === turn && !of.closed
 }
 
-function outgoing({ slots, muted }: Sources, kind: MediaKind): MediaStreamTrack | null {
+function outgoing({ slots, muted, held, holdMusic }: Sources, kind: MediaKind): MediaStreamTrack | null {
+  if (held?.()) return (kind === 'audio' && holdMusic) || null
   if (kind === 'video' && slots.screen.device) return slots.screen.device.sent
   const { device } = slots[kind]
   // A microphone of ours that is muted sends silence, so that the peer's connection is seen alive.

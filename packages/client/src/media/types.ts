@@ -81,6 +81,8 @@ export interface CallMediaState {
   readonly slots: Readonly<Record<MediaKind | 'screen', SlotState>>
   /** Of all elements of `attach`: `blocked` if one of them is. */
   readonly playback: PlaybackState
+  /** This side has put the call on hold with `call.hold()`: nothing is sent but `holdMusic`, and nothing is played. */
+  readonly held: boolean
   /** Whether packets of the kind arrived in the last interval: false for a camera that the peer switched off. */
   readonly receiving: Readonly<Record<MediaKind, boolean>>
   /**
@@ -155,6 +157,11 @@ export interface CallMediaOptions {
    */
   readonly process?: (track: MediaStreamTrack) => MediaStreamTrack | Promise<MediaStreamTrack>
   /**
+   * The sound that the peer hears while this side has the call on hold; else it hears nothing. The track stays the
+   * application's: it goes on when nobody listens, and is stopped by nobody here.
+   */
+  readonly holdMusic?: MediaStreamTrack
+  /**
    * Anything else for the RTCPeerConnection, as `iceTransportPolicy`; that of the client goes before it. Its `iceServers` are
    * added to those of the client.
    */
@@ -165,7 +172,7 @@ export interface CallMediaOptions {
    */
   readonly earlyOffer?: boolean
   /**
-   * Keeps what is muted for the page that is loaded again, by the call's uuid. Default: sessionStorage, where there is one.
+   * Keeps what is muted, and a hold, for the page that is loaded again, by the call's uuid. Default: sessionStorage, where there is one.
    * `null` keeps nothing.
    */
   readonly storage?: MediaStorage | null

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { createCallClient } from '../client.ts'
-import { useCall, useCallClient, useCallMedia } from './hooks.ts'
+import { useCall, useCallClient, useCallMedia, useHold } from './hooks.ts'
 
 test('a component is rendered on a server, before anything is connected', () => {
   const client = createCallClient({ getToken: () => Promise.reject(new Error('not on a server')) })
@@ -21,4 +21,13 @@ test('a call and its media are read as they stand', () => {
     return createElement('p', null, `${useCall(source('ringing'))?.name} ${useCallMedia(source('flowing'))?.name}`)
   }
   expect(renderToString(createElement(View))).toBe('<p>ringing flowing</p>')
+})
+
+test('[HOLD1] which side holds the call is read as it stands', () => {
+  const call = (held: boolean, byPeer: boolean) => ({ held, peerState: { held: byPeer }, on: () => () => {} }) as never
+  function View() {
+    const holds = [useHold(call(true, false)), useHold(call(false, true)), useHold(undefined)]
+    return createElement('p', null, holds.map(({ held, byPeer }) => `${held} ${byPeer}`).join(', '))
+  }
+  expect(renderToString(createElement(View))).toBe('<p>true false, false true, false false</p>')
 })

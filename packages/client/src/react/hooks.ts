@@ -37,6 +37,13 @@ export function usePeer(call: Call | undefined): PeerState | undefined {
   return useSyncExternalStore(subscribe, read, read)
 }
 
+/** Which side has put the call on hold [HOLD1]; neither without a call. `call.hold()` and `call.resume()` change `held`. */
+export function useHold(call: Call | undefined): { readonly held: boolean; readonly byPeer: boolean } {
+  const subscribe = useCallback((changed: () => void) => call?.on('held', changed) ?? noSubscription(), [call])
+  const read = () => call?.held ?? false
+  return { held: useSyncExternalStore(subscribe, read, read), byPeer: usePeer(call)?.held ?? false }
+}
+
 /** Live calls that wait to be gone on with, or ended. */
 export function useRestorable(client: CallClient): readonly RestorableCall[] {
   const subscribe = useCallback((changed: () => void) => client.on('restorable', changed), [client])

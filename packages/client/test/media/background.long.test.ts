@@ -56,7 +56,7 @@ test('a page in the background: the call goes on, what is muted meanwhile is kno
   await tab.evaluate(`window.phone.media.setMuted('video', true)`)
   expect((await flows).filter(({ audio }) => audio === 0)).toEqual([])
   const toldOfHidden = await customer.page.evaluate(() => window.phone.call?.peerState)
-  expect(toldOfHidden).toEqual({ away: null, media: { audio: true, video: false, screen: false } })
+  expect(toldOfHidden).toEqual({ away: null, media: { audio: true, video: false, screen: false }, held: false })
   expect(await tab.evaluate('document.visibilityState')).toBe('hidden')
   // Its timers were slowed: of 800 ticks a few dozen came.
   expect(await tab.evaluate('window.ticks')).toBeLessThan(200)

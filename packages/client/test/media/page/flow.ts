@@ -34,6 +34,12 @@ export async function totals(media: CallMedia): Promise<Totals & { at: number }>
   return sum
 }
 
+/** How much sound and picture was sent on the connection of now, per stream. */
+export async function bytesSent(media: CallMedia): Promise<number[]> {
+  const report = (await media.connection?.getStats()) ?? new Map()
+  return [...report.values()].filter(({ type }) => type === 'outbound-rtp').map(({ bytesSent }) => bytesSent)
+}
+
 /**
  * Packets that arrived, per kind, in windows of at least 500 ms. The windows are measured by the timestamps of the
  * statistics themselves, so a slow machine makes them longer but never empties them.

@@ -2,7 +2,7 @@
 import { createCallClient } from '../../../src/client.ts'
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
 import type { Call } from '../../../src/types.ts'
-import { arriving, flowing, measureFlow, totals, until } from './flow.ts'
+import { arriving, bytesSent, flowing, measureFlow, totals, until } from './flow.ts'
 
 const query = new URLSearchParams(location.search)
 const options: CallMediaOptions = {
@@ -77,6 +77,8 @@ const phone = {
   arriving: (kinds: readonly ('audio' | 'video')[]) => arriving(phone.media as CallMedia, kinds),
   measureFlow: (windows: number) => measureFlow(phone.media as CallMedia, windows),
   totals: () => totals(phone.media as CallMedia),
+  pause: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
+  bytesSent: () => bytesSent(phone.media as CallMedia),
   until,
 }
 

@@ -24,6 +24,7 @@ export interface Wire {
 export interface StubCall extends Call {
   become(state: CallState): void
   resync(restored: boolean): void
+  setHeld(held: boolean): Promise<void>
   reported: number
 }
 
@@ -74,7 +75,18 @@ export function createStubCalls(callType: string) {
       ...{ callUuid: 'stub', direction, callType, contextType: undefined, contextId: undefined, metadata: undefined },
       ...{ accept: nothing, reject: nothing, cancel: nothing, alerting: nothing, reported: 0 },
       peer: { userId: 'peer', role: 'peer', displayName: null },
-      peerState: { away: null, media: null },
+      peerState: { away: null, media: null, held: false },
+      held: false,
+      hold() {
+        return this.setHeld(true)
+      },
+      resume() {
+        return this.setHeld(false)
+      },
+      async setHeld(held) {
+        Object.assign(this, { held })
+        listeners.emit('held', held)
+      },
       client: undefined as never,
       claimSignals: () => () => {},
       sendMedia: nothing,
