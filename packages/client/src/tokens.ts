@@ -1,5 +1,6 @@
 import type { Environment } from './environment.ts'
 import { RingwireError } from './error.ts'
+import { createServerClock } from './server-clock.ts'
 import type { CallClientOptions, SessionToken, TokenReason, TokenResponse } from './types.ts'
 import { isObject, parseJson } from './wire.ts'
 
@@ -8,72 +9,25 @@ const reserveMs = 60_000
 /** The client waits this many times as long for a late `getToken` before it calls it again: two at once help nobody. */
 const latePatience = 2
 
-/**
- * Holds one token, and asks the application for the next one when it has to. Every token is asked for here: one at a time, and
- * after a token that came not before the pause of a reconnect is over, whatever its `expires_at` says.
- */
-export function createTokens(
+/** Gives what `getToken` gives: one at a time, and none that was asked for before a `forget`. */
+function createSource(
   env: Environment,
-  { getToken, url, reconnectBaseMs = 500, reconnectMaxMs = 15_000 }: CallClientOptions,
   timeoutMs: number,
-  onToken: (token: SessionToken) => void,
+  fetchToken: () => Promise<SessionToken>,
+  take: (token: SessionToken) => void,
 ) {
-  let last: SessionToken | undefined
-  let held: SessionToken | undefined
   let asking: Promise<SessionToken> | undefined
   /** What `getToken` gave, also when nobody waits for it any more. */
   let given: Promise<SessionToken> | undefined
-  let reason: TokenReason = 'first'
-  /** Counts the participants: a token that was asked for before a `forget` is not used. */
+  /** Counts the participants. */
   let person = 0
-  /** The service's clock minus this one. */
-  let clockOffset = 0
-  let isClockKnown = false
-  /** How long the held token lasts in all. */
-  let lifeMs = 0
-  let takenAt = 0
-  /** Until the next one may be asked for. */
-  let pauseMs = 0
-
-  function msLeft(token: SessionToken): number {
-    return Date.parse(token.expires_at) - env.now() - clockOffset
-  }
-
-  function msOfPause(): number {
-    return Math.min(pauseMs, takenAt + pauseMs - env.now())
-  }
-
-  function tellClock(time: number): void {
-    if (Number.isNaN(time)) return
-    clockOffset = time - env.now()
-    if (held) lifeMs = msLeft(held)
-  }
-
-  function take(token: SessionToken): SessionToken {
-    // One that is asked for soon after the one before doubles the pause, up to the longest.
-    const isSoon = env.now() < takenAt + 2 * pauseMs
-    pauseMs = isSoon ? Math.min(reconnectMaxMs, 2 * pauseMs) : reconnectBaseMs
-    takenAt = env.now()
-    held = token
-    last = token
-    lifeMs = msLeft(token)
-    reason = 'expiring'
-    onToken(token)
-    return token
-  }
-
-  function hearDate(date: string | null | undefined): void {
-    // The backend's clock is a better guess than the device's, until the service tells its own.
-    if (date && !isClockKnown) tellClock(Date.parse(date))
-  }
 
   function start(): Promise<SessionToken> {
-    // An application's function may also throw at once.
-    const mine: Promise<SessionToken> = Promise.resolve()
-      .then(() => getToken(reason))
-      .catch(failed)
-      .then((answer) => read(answer, url === undefined, hearDate))
-      .then((token) => (given === mine ? take(token) : token))
+    const mine: Promise<SessionToken> = fetchToken()
+      .then((token) => {
+        if (given === mine) take(token)
+        return token
+      })
       .finally(() => {
         if (given === mine) given = undefined
       })
@@ -88,36 +42,92 @@ export function createTokens(
     })
   }
 
-  async function fetchToken(): Promise<SessionToken> {
+  async function next(pause: number): Promise<SessionToken> {
     const mine = person
     const ofNow = <T>(value: T): T => {
       if (mine !== person) throw tokenError('The client was closed.')
       return value
     }
-    const pause = held ? msOfPause() : 0
     if (pause > 0) await new Promise<void>((resolve) => env.after(pause, resolve))
     // It was given up, and may still come.
     const late = given && (await within(latePatience * timeoutMs, given).catch(() => undefined))
     return ofNow(late) ?? ofNow(await within(timeoutMs, start()))
   }
 
-  function ask(): Promise<SessionToken> {
-    if (asking) return asking
-    const mine = fetchToken().finally(() => {
-      if (asking === mine) asking = undefined
-    })
-    asking = mine
-    return mine
+  return {
+    ask(pause: number): Promise<SessionToken> {
+      if (asking) return asking
+      const mine = next(pause).finally(() => {
+        if (asking === mine) asking = undefined
+      })
+      asking = mine
+      return mine
+    },
+    forget(): void {
+      person++
+      given = asking = undefined
+    },
+  }
+}
+
+/**
+ * Holds one token, and asks the application for the next one when it has to. Every token is asked for here: one at a time, and
+ * after a token that came not before the pause of a reconnect is over, whatever its `expires_at` says.
+ */
+export function createTokens(
+  env: Environment,
+  { getToken, url, reconnectBaseMs = 500, reconnectMaxMs = 15_000 }: CallClientOptions,
+  timeoutMs: number,
+  onToken: (token: SessionToken) => void,
+) {
+  let last: SessionToken | undefined
+  let held: SessionToken | undefined
+  let reason: TokenReason = 'first'
+  /** How long the held token lasts in all. */
+  let lifeMs = 0
+  let takenAt = 0
+  /** Until the next one may be asked for. */
+  let pauseMs = 0
+
+  const clock = createServerClock(env, () => {
+    if (held) lifeMs = msLeft(held)
+  })
+  const source = createSource(
+    env,
+    timeoutMs,
+    async () =>
+      read(
+        await Promise.resolve()
+          .then(() => getToken(reason))
+          .catch(failed),
+        url === undefined,
+        clock.hearDate,
+      ),
+    take,
+  )
+  const msLeft = ({ expires_at }: SessionToken) => clock.msUntil(expires_at)
+  const msOfPause = () => Math.min(pauseMs, takenAt + pauseMs - env.now())
+  const renewed = () => source.ask(held ? msOfPause() : 0)
+
+  function take(token: SessionToken): void {
+    // One that is asked for soon after the one before doubles the pause, up to the longest.
+    const isSoon = env.now() < takenAt + 2 * pauseMs
+    pauseMs = isSoon ? Math.min(reconnectMaxMs, 2 * pauseMs) : reconnectBaseMs
+    takenAt = env.now()
+    held = last = token
+    lifeMs = msLeft(token)
+    reason = 'expiring'
+    onToken(token)
   }
 
   return {
     /** The held one while it lasts, else a new one. One that came a moment ago is the best that there is. */
     current(): Promise<SessionToken> {
       const isGood = held && (msLeft(held) > Math.min(reserveMs, lifeMs / 5) || msOfPause() > 0)
-      return held && isGood ? Promise.resolve(held) : ask()
+      return held && isGood ? Promise.resolve(held) : renewed()
     },
     /** A new one in any case. */
-    renewed: ask,
+    renewed,
     msLeft,
     held: (): SessionToken | undefined => held,
     /** Also one that was refused. */
@@ -129,17 +139,12 @@ export function createTokens(
     },
     /** The client is closed: whoever connects it again may be somebody else. */
     forget(): void {
-      person++
-      held = last = given = asking = undefined
+      source.forget()
+      held = last = undefined
       reason = 'first'
     },
-    setServerTime(iso: string): void {
-      const time = Date.parse(iso)
-      isClockKnown ||= !Number.isNaN(time)
-      tellClock(time)
-    },
-    /** What the service's clock says, as this device's clock would say it. */
-    localTime: (time: string | number): number => +new Date(time) - clockOffset,
+    setServerTime: clock.setServerTime,
+    localTime: clock.localTime,
   }
 }
 
