@@ -52,7 +52,7 @@ for (const [shell, complete] of Object.entries(shells)) {
     test('commands, commands of commands, options, values; nothing where anything can be typed', async () => {
       for (const [line, words] of [
         ['ringwire ke', ['keys']],
-        ['ringwire co', ['config', 'completion']],
+        ['ringwire co', ['config', 'completion', 'conformance']],
         ['ringwire keys ', ['create', 'list', 'disable', 'enable', 'rotate']],
         ['ringwire keys cr', ['create']],
         ['ringwire keys create --p', ['--product']],
