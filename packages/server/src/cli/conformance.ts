@@ -1,8 +1,10 @@
-/** `ringwire conformance`: tests a service that claims to speak the interface. What it needs is loaded when it runs. */
+/** `ringwire conformance`: tests a client, or a service that claims to speak the interface. What it needs is loaded when it runs. */
 import { writeFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Report } from '../conformance/report.ts'
+import type { Line } from '../conformance/client/run.ts'
+import type { PlayedScenario, Report } from '../conformance/report.ts'
 import type { RuleId } from '../conformance/rules.ts'
+import type { ServiceRun } from '../conformance/service/run.ts'
 import { CommandFailure, exitCodes, type Surroundings, visibleLines } from './command.ts'
 import { whole } from './options.ts'
 import { requireServiceUrl } from './service-url.ts'
@@ -11,6 +13,8 @@ const help = `
 The key is one of the product that the kit may use: it makes participants of its own, which begin with kit-.
 
   $ ringwire conformance --service --url http://127.0.0.1:8080     with RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET set
+  $ ringwire conformance --listen 127.0.0.1:9090                   a client that connects there, and you who operate it
+  $ ringwire conformance --json-lines                              a client that reads from here what it has to do
 
 Each rule of docs/protocol.md is passed, failed (with what went over the wire), or not seen. docs/conformance.md says more.
 Exit codes: 0 nothing failed, 1 a rule failed or nothing could be tested, 2 wrong usage.
@@ -22,11 +26,16 @@ interface ConformanceOptions {
   readonly keySecret?: string
   readonly product?: string
   readonly service?: boolean
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly jsonLines?: boolean
+  readonly user?: string
+  readonly act: number
   readonly slow?: boolean
   readonly patience: number
   readonly callerRole: string
   readonly calleeRole: string
   readonly rule?: readonly string[]
+  readonly scenario: string
   readonly json?: string
   readonly junit?: string
 }
@@ -38,8 +47,15 @@ export function addConformanceCommand(
 ): void {
   program
     .command('conformance')
-    .description('Test whether a service keeps the rules of the protocol.')
-    .option('--service', 'test the service at --url: the kit plays every client itself')
+    .description('Test whether a client, or a service, keeps the rules of the protocol.')
+    .option('--service', 'test the service at --url: the kit plays every client itself (default: a client is tested)')
+    .option('--listen <address>', 'where the client under test connects, as 127.0.0.1:9090', address, {
+      host: '127.0.0.1',
+      port: 0,
+    })
+    .option('--user <id>', 'user_id of the client under test, where it asks for its tokens itself (default: a new one)')
+    .option('--json-lines', 'tell the client what to do in JSON lines on standard output, instead of sentences')
+    .option('--act <seconds>', 'how long the client has for what it is told', whole(1, 3_600), 60)
     .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or where the service here listens)', httpUrl)
     .option('--key-id <id>', 'product key (default: RINGWIRE_KEY_ID)')
     .option(
@@ -50,12 +66,19 @@ export function addConformanceCommand(
     .option('--caller-role <role>', 'role of participants who call', 'customer')
     .option('--callee-role <role>', 'role of participants who are called', 'agent')
     .option('--rule <id>', 'only what looks at this rule; can be given several times (default: all)', collect)
+    .option('--scenario <words>', 'only scenarios whose name holds this (default: all)', '')
     .option('--slow', 'also what takes half a minute')
     .option('--patience <seconds>', 'how long something that has to come is waited for', whole(1, 600), 10)
     .option('--json <file>', 'write the report as JSON')
     .option('--junit <file>', 'write the report as JUnit XML')
     .addHelpText('after', help)
     .action(async (options: ConformanceOptions) => exit(await run(surroundings, options)))
+}
+
+function address(text: string): { host: string; port: number } {
+  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
+  if (port !== '' && Number(port) <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
+  throw new InvalidArgumentError('It has to be a port, or like 127.0.0.1:9090.')
 }
 
 const collect = (text: string, before: readonly string[] | undefined) => [...(before ?? []), text]
@@ -70,7 +93,6 @@ async function run(surroundings: Surroundings, options: ConformanceOptions): Pro
   const { env } = surroundings
   const keyId = options.keyId ?? env.RINGWIRE_KEY_ID
   const keySecret = options.keySecret ?? env.RINGWIRE_KEY_SECRET
-  if (options.service !== true) throw new CommandFailure(exitCodes.usage, 'Say what is tested: --service.')
   if (!keyId || !keySecret) {
     const message = 'Set RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET, or give --key-id and --key-secret.'
     throw new CommandFailure(exitCodes.usage, message)
@@ -94,27 +116,66 @@ type Target = {
 }
 
 async function tested(surroundings: Surroundings, options: ConformanceOptions, target: Target): Promise<Report> {
-  const { testService } = await import('../conformance/service/run.ts')
   const { Untestable } = await import('../conformance/access.ts')
+  const run = {
+    target,
+    roles: { caller: options.callerRole, callee: options.calleeRole },
+    patienceMs: options.patience * 1_000,
+    isSlowToo: options.slow === true,
+    only: (options.rule ?? []) as readonly RuleId[],
+    named: options.scenario,
+  }
   try {
-    return await testService({
-      target,
-      roles: { caller: options.callerRole, callee: options.calleeRole },
-      patienceMs: options.patience * 1_000,
-      isSlowToo: options.slow === true,
-      only: (options.rule ?? []) as readonly RuleId[],
-      onScenario: ({ name, outcome, duration_ms }) =>
-        surroundings.err(visibleLines(`${name}: ${outcome}${outcome === 'played' ? ` (${duration_ms} ms)` : ''}\n`)),
-    })
+    if (options.service !== true) return await testedClient(surroundings, options, run)
+    const { testService } = await import('../conformance/service/run.ts')
+    const onScenario = ({ name, outcome, duration_ms }: PlayedScenario) =>
+      surroundings.err(visibleLines(`${name}: ${outcome}${outcome === 'played' ? ` (${duration_ms} ms)` : ''}\n`))
+    return await testService({ ...run, onScenario })
   } catch (error) {
     if (error instanceof Untestable) throw new CommandFailure(exitCodes.failed, error.message)
     throw error
   }
 }
 
-async function tell({ out }: Surroundings, { json, junit }: ConformanceOptions, report: Report): Promise<number> {
+type OfBoth = Omit<ServiceRun, 'onScenario'>
+
+async function testedClient(surroundings: Surroundings, options: ConformanceOptions, run: OfBoth): Promise<Report> {
+  const { testClient } = await import('../conformance/client/run.ts')
+  const { listen, user: userId, jsonLines, act } = options
+  const say = (line: Line) =>
+    surroundings.out(jsonLines ? `${visibleLines(JSON.stringify(line))}\n` : visibleLines(sentenceOf(line)))
+  return testClient({ ...run, listen, userId, actMs: act * 1_000, say })
+}
+
+function sentenceOf(line: Line): string {
+  switch (line.type) {
+    case 'session': {
+      const { client, peer, url, session_url, session } = line
+      const { token = '', ws_url = '' } = session as { token?: string; ws_url?: string }
+      return [
+        `The client is ${client.user_id} (role ${client.role}). Its peer is ${peer.user_id} (role ${peer.role}).`,
+        `It connects to ${ws_url}, with this token: ${token}`,
+        `Each time that it needs another token it gets one from ${session_url}, or from ${url}/v1/call/session-token.`,
+        '',
+      ].join('\n')
+    }
+    case 'scenario':
+      return `\n${line.name}\n`
+    case 'do':
+      return `  → ${line.text}\n`
+    case 'over':
+      return line.outcome === 'played' ? '' : `  ${line.outcome}: ${line.why ?? ''}\n`
+  }
+}
+
+async function tell(
+  { out }: Surroundings,
+  { json, junit, jsonLines, service }: ConformanceOptions,
+  report: Report,
+): Promise<number> {
   const { junitOf, textOf } = await import('../conformance/report.ts')
-  out(visibleLines(textOf(report)))
+  const isLine = jsonLines === true && service !== true
+  out(isLine ? `${visibleLines(JSON.stringify({ type: 'report', report }))}\n` : visibleLines(textOf(report)))
   if (json !== undefined) write(json, `${JSON.stringify(report, null, 2)}\n`)
   if (junit !== undefined) write(junit, junitOf(report))
   return report.summary.failed === 0 ? exitCodes.done : exitCodes.failed

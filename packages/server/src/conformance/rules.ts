@@ -58,3 +58,17 @@ export const ruleTitles = {
 } as const
 
 export type RuleId = keyof typeof ruleTitles
+
+/** Each once. */
+export function rulesOf(scenarios: readonly { readonly rules: readonly RuleId[] }[]): RuleId[] {
+  return [...new Set(scenarios.flatMap(({ rules }) => rules))].sort()
+}
+
+/** What is played: what looks at one of these rules (none: at any), and whose name holds this. */
+export function wanted<S extends { readonly name: string; readonly rules: readonly RuleId[] }>(
+  scenarios: readonly S[],
+  { only, named }: { readonly only: readonly RuleId[]; readonly named: string },
+): readonly S[] {
+  const looks = ({ rules }: S) => only.length === 0 || rules.some((rule) => only.includes(rule))
+  return scenarios.filter((scenario) => looks(scenario) && scenario.name.includes(named))
+}

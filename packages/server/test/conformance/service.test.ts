@@ -24,7 +24,7 @@ function run(url: string, only: readonly RuleId[], patienceMs: number): Promise<
   return testService({
     target: { url, keyId: productKey.id, keySecret: productKey.secret, product: undefined },
     roles: { caller: 'customer', callee: 'agent' },
-    ...{ patienceMs, isSlowToo: false, only },
+    ...{ patienceMs, isSlowToo: false, only, named: '' },
     onScenario() {},
   })
 }

@@ -1,7 +1,7 @@
 /** Plays every scenario against a service, and reports. */
 import { type Access, createAccess, type Target, Untestable } from '../access.ts'
 import { createReport, type PlayedScenario, type Report } from '../report.ts'
-import type { RuleId } from '../rules.ts'
+import { type RuleId, rulesOf, wanted } from '../rules.ts'
 import { createRedactor, createTranscript, type Redactor } from '../transcript.ts'
 import { createVerdicts, Stop, type Verdicts } from '../verdicts.ts'
 import { callScenarios } from './calls.ts'
@@ -25,6 +25,8 @@ export interface ServiceRun {
   readonly isSlowToo: boolean
   /** Only what looks at one of these rules; empty: everything. */
   readonly only: readonly RuleId[]
+  /** Only scenarios whose name holds this; empty: every one. */
+  readonly named: string
   onScenario(played: PlayedScenario): void
 }
 
@@ -40,8 +42,7 @@ export async function testService(run: ServiceRun): Promise<Report> {
   const started_at = new Date().toISOString()
   const isExtended = await hasExtendedMode(access, run)
   const { only } = run
-  const wanted = serviceScenarios.filter(({ rules }) => only.length === 0 || rules.some((rule) => only.includes(rule)))
-  const queue = [...wanted]
+  const queue = [...wanted(serviceScenarios, run)]
   const played: PlayedScenario[] = []
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
@@ -102,8 +103,4 @@ async function hasExtendedMode(access: Access, run: ServiceRun): Promise<boolean
   } finally {
     leave()
   }
-}
-
-export function rulesOf(scenarios: readonly { readonly rules: readonly RuleId[] }[]): RuleId[] {
-  return [...new Set(scenarios.flatMap(({ rules }) => rules))].sort()
 }

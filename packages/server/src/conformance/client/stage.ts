@@ -1,0 +1,160 @@
+/** What a scenario of a client has: the client under test behind the gate, and the other side, which the kit plays. */
+import type { Heard } from '../heard.ts'
+import type { Party } from '../party.ts'
+import type { RuleId } from '../rules.ts'
+import type { Stage as Playing } from '../service/stage.ts'
+import { type Judge, Stop } from '../verdicts.ts'
+import { finals } from '../watch.ts'
+import type { Gate } from './gate.ts'
+import type { Link } from './link.ts'
+import type { Said, Subject } from './subject.ts'
+
+/** What the client is told to do; a person reads the text. */
+export const actions = {
+  connect: 'Connect, with a new token. Stay connected until you are told otherwise.',
+  call: 'Call the peer.',
+  answer: 'Answer the call.',
+  decline: 'Decline the call.',
+  cancel: 'Give up your call before it is answered.',
+  hang_up: 'Hang up.',
+  ignore: 'Let it ring: do nothing.',
+  disconnect: 'Close the client for good.',
+} as const
+export type Action = keyof typeof actions
+
+/** The client did not do what it was told: nothing is known of the rules that come after. */
+export class NotDone extends Error {}
+
+export interface ClientStage extends Judge {
+  readonly gate: Gate
+  readonly subject: Subject
+  /** The client's participant, as the peer invites it. */
+  readonly client: { readonly user_id: string; readonly role: string }
+  /** How long the kit waits for what the client does by itself, in ms. */
+  readonly patienceMs: number
+  tell(action: Action): void
+  /** Tells it, and waits for the message by which it does it. */
+  has(action: Action, does: (said: Said) => boolean): Promise<Said>
+  /** The client's socket; where it has none it is told to connect. */
+  online(): Promise<Link>
+  /** The other side of its calls, or another device of the client, each connected past the gate. */
+  peer(): Promise<Party>
+  otherDevice(): Promise<Party>
+  /** Waits for a socket of the client that is newer, and is in. */
+  comesBack(rule: RuleId, after: number, why: string, ms?: number): Promise<Link>
+  /** Fails if the client sends that within the time. */
+  never(rule: RuleId, what: string, does: (said: Said) => boolean, ms?: number): Promise<boolean>
+  /** The client was told that of this call, and has read it: a pong says so. */
+  hears(events: readonly string[], call_uuid: string): Promise<void>
+  /** Everything that went to the client was read by it. */
+  proven(): Promise<void>
+  note(text: string): void
+}
+
+export interface ClientScenario {
+  readonly name: string
+  readonly rules: readonly RuleId[]
+  readonly needs?: 'extended' | 'base' | 'time'
+  run(stage: ClientStage): Promise<void>
+}
+
+export interface ClientStageOptions {
+  readonly judge: Judge
+  readonly gate: Gate
+  readonly subject: Subject
+  readonly playing: Playing
+  readonly client: ClientStage['client']
+  readonly peerId: string
+  readonly patienceMs: number
+  /** How long a person, or a program, has for what it is told, in ms. */
+  readonly actMs: number
+  tell(action: Action): void
+}
+
+export function createClientStage(options: ClientStageOptions): ClientStage {
+  const { judge, gate, subject, playing, patienceMs, actMs } = options
+  const begin = subject.said.length
+  const since = () => subject.said.slice(begin)
+
+  async function online(): Promise<Link> {
+    if (subject.link !== undefined) return subject.link
+    options.tell('connect')
+    const link = await subject.until(() => subject.link, actMs)
+    if (link === undefined) throw new NotDone('the client did not connect')
+    return link
+  }
+  const proven = async () => {
+    if ((await subject.link?.ping(patienceMs)) !== true) throw new Stop('no pong')
+  }
+  const enter = async (name: string, side: 'caller' | 'callee', user_id: string, device: string) => {
+    const { who } = playing.person(name, side)
+    return (await playing.enter({ name, who: { ...who, user_id } }, { device })).party
+  }
+
+  return {
+    ...judge,
+    ...{ gate, subject, patienceMs, client: options.client, online, note: playing.note },
+    tell: options.tell,
+    async has(action, does) {
+      const from = subject.said.length
+      options.tell(action)
+      const said = await subject.until(() => subject.said.slice(from).find(does), actMs)
+      if (said === undefined) throw new NotDone(`the client was told "${action}", and did not do it`)
+      return said
+    },
+    peer: () => enter('peer', 'callee', options.peerId, 'kit-peer'),
+    otherDevice: () => enter('other device', 'caller', options.client.user_id, 'kit-other-device'),
+    async comesBack(rule, after, why, ms = patienceMs) {
+      const link = await subject.until(() => (subject.link?.number ?? 0) > after && subject.link, ms)
+      judge.check(rule, link !== undefined, `${why}: it did not come back within ${ms / 1_000} s`)
+      if (link === undefined) throw new Stop(why)
+      return link
+    },
+    async never(rule, what, does, ms = 1_500) {
+      const said = await subject.until(() => since().find(does), ms)
+      return judge.check(rule, said === undefined, `${what}: ${said?.event}`)
+    },
+    proven,
+    async hears(events, call_uuid) {
+      const fits = ({ event, data }: Heard) => events.includes(event) && data?.call_uuid === call_uuid
+      const heard = await subject.until(() => subject.heard.find(fits), patienceMs)
+      if (heard === undefined) throw new Stop(`the service did not tell the client ${events.join(' or ')}`)
+      await proven()
+    },
+  }
+}
+
+/** Whether it is such a message about this call. */
+export const says =
+  (event: string, call_uuid?: string) =>
+  (said: Said): boolean =>
+    said.event === event && (call_uuid === undefined || sameCall(said, call_uuid))
+
+const sameCall = ({ data }: Said, call_uuid: string) => String(data.call_uuid).toLowerCase() === call_uuid
+
+export const hangsUp = (said: Said) => ['call.end', 'call.cancel', 'call.reject'].includes(said.event)
+
+/** The peer calls the client, and the client has heard it; answers the call_uuid. */
+export async function callClient(stage: ClientStage, peer: Party, more: object = {}): Promise<string> {
+  const { user_id, role } = stage.client
+  const id = crypto.randomUUID()
+  peer.send('call.invite', { callee_user_id: user_id, callee_role: role, ...more }, id)
+  const invited = await peer.next('INV2', 'call.invited', ({ request_id }) => request_id === id)
+  await stage.hears(['call.ringing'], invited.data.call_uuid)
+  return invited.data.call_uuid
+}
+
+/** A call that the client has answered. */
+export async function answeredByClient(stage: ClientStage, peer: Party): Promise<string> {
+  const call_uuid = await callClient(stage, peer)
+  await stage.has('answer', says('call.accept'))
+  await peer.next('PLACE1', 'call.accepted', ({ data }) => data.call_uuid === call_uuid)
+  return call_uuid
+}
+
+/** The peer hangs up, whatever state the call is in; the client has heard it. */
+export async function finish(stage: ClientStage, peer: Party, call_uuid: string): Promise<void> {
+  peer.send('call.end', { call_uuid })
+  await peer.settle()
+  if (stage.subject.link !== undefined) await stage.hears(finals, call_uuid)
+}
