@@ -1,4 +1,4 @@
-import { useCallMedia } from '@ringwire/client/react'
+import { useCallMedia, useHold } from '@ringwire/client/react'
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { hasNoPictureYet, isCameraOn } from './camera.ts'
 import { DeviceMenu } from './device-menu.tsx'
@@ -18,12 +18,13 @@ type Kind = 'audio' | 'video'
 
 const ignore = () => {}
 
-/** Microphone, camera, screen and the end of the call, with the devices to choose from. Nothing without a call. */
+/** Microphone, camera, screen, hold and the end of the call, with the devices to choose from. Nothing without a call. */
 export function CallControls({ className, keys = false }: CallControlsProps) {
   const { call, media, phase, hangUp } = useCallUi()
   const { line, words } = useContextOfCall()
   const state = useCallMedia(media)
   const group = useRef<HTMLFieldSetElement>(null)
+  const { held } = useHold(call)
   const [open, setOpen] = useState<Kind>()
   const hasScreens = useBrowserHas(() => typeof navigator.mediaDevices?.getDisplayMedia === 'function')
   const isShown = call !== undefined && phase !== 'incoming'
@@ -38,7 +39,7 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
 
   if (!isShown) return null
   const isMuted = state?.muted.audio ?? false
-  const hasSound = isMuted || (state?.local.getAudioTracks().length ?? 0) > 0
+  const hasSound = isMuted || held || (state?.local.getAudioTracks().length ?? 0) > 0
   const keyed = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || !open) return
     event.stopPropagation()
@@ -76,6 +77,14 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
           onClick={() => void line.toggleScreen().catch(ignore)}
         />
       )}
+      <RoundButton
+        icon="hold"
+        label={words.hold}
+        pressed={held}
+        testId="hold"
+        disabled={phase === 'calling'}
+        onClick={() => void line.toggleHold().catch(ignore)}
+      />
       <RoundButton
         icon="hangUp"
         className="rw-red"

@@ -1,4 +1,4 @@
-import { useCallMedia } from '@ringwire/client/react'
+import { useCallMedia, useHold } from '@ringwire/client/react'
 import { type ReactNode, useRef } from 'react'
 import { CallControls } from './call-controls.tsx'
 import { CallTimer } from './call-timer.tsx'
@@ -102,10 +102,13 @@ function Announcement() {
   const now = useStateWords()
   const { away, media: sent } = usePeerState(call)
   const state = useCallMedia(media)
-  const isUnheard = phase === 'live' && state?.name === 'silent' && sent?.audio !== false
+  const { held, byPeer } = useHold(call)
+  const isUnheard = phase === 'live' && state?.name === 'silent' && sent?.audio !== false && !held
   let text = ''
   if (ended) text = words.over(ended)
   else if (call && away) text = words.away(nameOf(call))
+  else if (call && phase === 'live' && held) text = words.onHold
+  else if (call && phase === 'live' && byPeer) text = words.heldBy(nameOf(call))
   else if (state?.playback === 'blocked') text = words.tapToHear
   else if (call && isUnheard) text = words.notHeard(nameOf(call))
   else if (state?.quality === 'poor') text = words.poor

@@ -13,7 +13,7 @@ export function lostOf({ audioinput, videoinput }: DeviceChoice, { audio, video 
 /** The application does not look at the promise of a device: `errors` and `slots` of the media say the same. */
 const ignore = () => {}
 
-/** Microphone, camera and screen of the call, and which of them the user chose. `given`: what the application sends. */
+/** Microphone, camera, screen and hold of the call, and which devices the user chose. `given`: what the application sends. */
 export function createLineDevices({ get, change }: LineStates, given: () => CallMediaOptions['media']) {
   /** What the user chose last of each kind; an earlier one that opens late is not remembered. */
   const latest: { -readonly [Kind in keyof DeviceChoice]: DeviceChoice[Kind] } = {}
@@ -77,6 +77,10 @@ export function createLineDevices({ get, change }: LineStates, given: () => Call
     async flipCamera(): Promise<void> {
       const { media } = get()
       if (media) await flip(media, get, remember)
+    },
+    async toggleHold(): Promise<void> {
+      const { call } = get()
+      await (call?.held ? call.resume() : call?.hold())
     },
     /** A second press while the browser asks what to share does nothing. */
     async toggleScreen(): Promise<void> {

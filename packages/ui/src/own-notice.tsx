@@ -8,7 +8,8 @@ export function OwnNotice() {
   const { call, media, phase } = useCallUi()
   const words = useWords()
   const state = useCallMedia(media)
-  if (!call || !state) return null
+  // A call on hold sends nothing by intent, and the stage says so.
+  if (!call || !state || state.held) return null
   const { muted, local, errors, slots } = state
   const isMuted = muted.audio || (phase === 'live' && local.getAudioTracks().length === 0)
   const lacksSound = Boolean(errors.audio)

@@ -1,4 +1,4 @@
-import { useCallMedia } from '@ringwire/client/react'
+import { useCallMedia, useHold } from '@ringwire/client/react'
 import { type CSSProperties, type RefObject, useEffect, useRef, useState } from 'react'
 import { Avatar } from './avatar.tsx'
 import type { Fit } from './fit.ts'
@@ -35,7 +35,9 @@ export function PeerTile({ className }: PartProps) {
   // Why none comes cannot be told from here alone: a camera that is off, that is missing or that hangs.
   const arrives = isVideo ? comes : (state?.receiving.video ?? false)
   const isBlocked = state?.playback === 'blocked'
-  const isSeen = isLive && arrives && !cameraIsOff && !isBlocked
+  const { held, byPeer } = useHold(call)
+  const isHeld = held || byPeer
+  const isSeen = isLive && arrives && !cameraIsOff && !isBlocked && !isHeld
   const fit = chosen ?? fitting
   return (
     <div
@@ -51,7 +53,9 @@ export function PeerTile({ className }: PartProps) {
       {call && (
         <div className="rw-chips">
           <Away />
-          {isLive && !peer.away && (
+          {held && <Chip icon="hold" testId="on-hold" text={words.onHold} />}
+          {byPeer && <Chip icon="hold" testId="held-by-peer" text={words.heldBy(name)} />}
+          {isLive && !peer.away && !isHeld && (
             <Missing lacksPicture={isVideo && !isSeen && !isBlocked} cameraIsOff={cameraIsOff} />
           )}
           {isLive && isScreen && <Chip icon="screen" testId="peer-shares" text={words.peerShares(name)} />}

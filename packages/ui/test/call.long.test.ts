@@ -257,6 +257,39 @@ describe('on React', () => {
     await two.close()
   }, 240_000)
 
+  test('[HOLD1] on hold: both stages say so, nothing is seen or heard, and the call goes on, also after a reload', async () => {
+    const two = await openTwo(browser, held.site)
+    const { ann, ben } = two
+    await ann.click(at('call-video'))
+    await ann.waitForSelector(`${at('hold')}:disabled`)
+    await ben.click(at('accept'))
+    await Promise.all([seesPeer(ann), seesPeer(ben)])
+    await ann.click(at('hold'))
+    await ann.waitForSelector(`${at('hold')}[aria-pressed=true][aria-label="Put on hold"]`)
+    await ann.waitForSelector(`${at('on-hold')}:has-text("On hold")`)
+    await ben.waitForSelector(`${at('held-by-peer')}:has-text("Ann Lee put you on hold")`)
+    expect(await ben.textContent(at('announcement'))).toBe('Ann Lee put you on hold')
+    for (const page of [ann, ben]) {
+      await page.waitForSelector('.rw-peer:not([data-seen])')
+      for (const chip of ['nothing-sent', 'nothing-arrives', 'no-picture', 'peer-muted', 'own-notice'])
+        expect([chip, await page.locator(at(chip)).count()]).toEqual([chip, 0])
+      await picture(page, page === ann ? 'on-hold' : 'held')
+      expect(await serious(page)).toEqual([])
+    }
+    await ann.reload()
+    await ann.waitForSelector(at('on-hold'))
+    await ben.click(at('hold'))
+    await ann.waitForSelector(at('held-by-peer'))
+    await ann.click(at('hold'))
+    await ben.waitForSelector(at('held-by-peer'), { state: 'detached' })
+    await ben.click(at('hold'))
+    await Promise.all([seesPeer(ann), seesPeer(ben)])
+    expect(await ben.textContent(at('announcement'))).toBe('Connected')
+    await ann.click(at('hangup'))
+    await phase(ben, 'over')
+    await two.close()
+  }, 240_000)
+
   test('a camera that is not allowed is named, before a call and in it, and asked for again', async () => {
     const two = await openTwo(browser, held.site, { query: { preview: '1' } })
     const { ann } = two
