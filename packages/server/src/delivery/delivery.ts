@@ -5,16 +5,12 @@ import type { Nodes } from '../ports/nodes.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
-import { StoreError } from '../ports/store-error.ts'
-import { inBatches } from '../time/in-batches.ts'
+import { type CaughtUp, createCatchingUp } from './catching-up.ts'
 import { createHandingOn, type HandingOnOptions, sides } from './handing-on.ts'
 import { createKnownCalls, type KnownCalls } from './known-calls.ts'
 import { createNotices } from './notices.ts'
-import { createPlaces, HolderGone, type PlacesOptions } from './places.ts'
+import { createPlaces, type PlacesOptions } from './places.ts'
 import { createTurns } from './turns.ts'
-
-/** `later`: a session that a living node holds is not found, and may be in a moment; `away`: nobody knows when the sessions' store is back. */
-export type CaughtUp = 'done' | 'later' | 'away'
 
 export interface Delivery extends Pick<KnownCalls, 'hear' | 'learn' | 'sweep'> {
   readonly known: KnownCalls['calls']
@@ -63,6 +59,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const notices = createNotices({ sessions, now })
   const { handOn, handOnLeft } = createHandingOn({ ...options, known, places, notices })
   const inTurn = createTurns(undelivered, onError)
+  const { catchUp, retry } = createCatchingUp({ known, inTurn, leftOf, handOnLeft })
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)
@@ -87,37 +84,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     )
   }
 
-  async function catchUp(call: Call): Promise<CaughtUp> {
-    const key = callKey(call)
-    learn(call)
-    let failure: 'later' | 'away' | undefined
-    const isDone = await inTurn(key, async () => {
-      if (toldOf(key) < call.version) {
-        // Nothing is known to be missing: where the store does not say what is left, relays go on.
-        const left = await whereThere(leftOf(call))
-        if (left === undefined) {
-          failure = 'away'
-          return
-        }
-        await handOnLeft(key, call, left).catch((error) => {
-          if (error instanceof HolderGone) failure = 'later'
-          throw error
-        })
-      }
-      undelivered.delete(key)
-    })
-    return isDone ? (failure ?? 'done') : (failure ?? 'away')
-  }
-
-  async function retry(): Promise<void> {
-    let isAway = false
-    await inBatches([...undelivered], async (key) => {
-      const call = known.calls.get(key)
-      if (call === undefined) undelivered.delete(key)
-      else if (!isAway) isAway = (await catchUp(call)) === 'away'
-    })
-  }
-
   return {
     known: known.calls,
     hear,
@@ -140,14 +106,5 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     catchUp,
     undelivered,
     retry,
-  }
-}
-
-async function whereThere<T>(read: MaybePromise<T>): Promise<T | undefined> {
-  try {
-    return await read
-  } catch (error) {
-    if (error instanceof StoreError) return undefined
-    throw error
   }
 }

@@ -9,7 +9,7 @@ import { somebody } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { leftIn, openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
 import { createHeldWriter } from '../stores/sqlite/write-worker.fixture.ts'
-import type { CaughtUp } from './delivery.ts'
+import type { CaughtUp } from './catching-up.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 
 const away = () => Promise.reject(new StoreError('unavailable', 'away'))

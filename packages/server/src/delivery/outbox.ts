@@ -3,12 +3,11 @@ import type { Step } from '../call/effects.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Left, LeftRow, Outbox as OutboxStore } from '../ports/outbox.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { CaughtUp } from './delivery.ts'
+import type { CaughtUp } from './catching-up.ts'
+import { createRemovals } from './removals.ts'
 
 /** So many are claimed at a time: two processes that find a thousand each tell a part of them. */
 const claimSize = 50
-/** So many are removed at a time, and no later than at the next sweep. */
-const removalSize = 500
 /** What could not be told is tried again at the next sweep: others come first until then. In ms. */
 const againMs = 400
 
@@ -47,26 +46,9 @@ export interface Outbox {
  */
 export function createOutbox(options: OutboxOptions): Outbox {
   const { store, load, catchUp, stepsAfter, onLeft, toldMs, now, onError } = options
-  let done: number[] = []
-  let removing: Promise<void> | undefined
+  const removals = createRemovals(store, onError)
   /** While the store is away, what it said last: that waits, too. */
   let oldest: number | undefined
-
-  /** One removal at a time. What could not be removed is tried again. */
-  function remove(): Promise<void> {
-    removing ??= removeAll().finally(() => {
-      removing = undefined
-    })
-    return removing
-  }
-
-  async function removeAll(): Promise<void> {
-    while (done.length > 0) {
-      const rows = done.slice(0, removalSize)
-      await store.remove(rows)
-      done = done.slice(rows.length)
-    }
-  }
 
   /** Answers whether it is worth going on: while the sessions' store is away nobody can be told of anything. */
   async function tellOf(left: readonly Left[]): Promise<boolean> {
@@ -74,7 +56,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     const all = await Promise.all(Array.from(calls.values(), async (rows) => ({ rows, caught: await tell(rows) })))
     const rowsWhere = (isDone: boolean) =>
       all.flatMap(({ rows, caught }) => ((caught === 'done') === isDone ? rows : []))
-    done.push(...rowsWhere(true).map(rowOf))
+    removals.add(rowsWhere(true).map(rowOf))
     await store.release(rowsWhere(false).map(rowOf), againMs)
     return all.some(({ caught }) => caught !== 'away')
   }
@@ -89,7 +71,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       if (call === undefined) return 'done'
       const caught = await catchUp(call)
       // What was told only just now was seen to.
-      const others = rows.filter(({ row }) => !done.includes(row))
+      const others = rows.filter(({ row }) => !removals.has(row))
       // The writer thread commits before this process hears of it: nobody was told of a later version than was loaded.
       if (caught === 'done' && others.some(({ version }) => version > call.version)) return 'later'
       if (caught === 'done' && others.length > 0 && now() < call.ringExpiresAt) {
@@ -109,32 +91,27 @@ export function createOutbox(options: OutboxOptions): Outbox {
     for (const step of steps) if (left.has(step.call.version) && now() < step.call.ringExpiresAt) onLeft(step)
   }
 
-  function note(rows: readonly number[]): void {
-    done.push(...rows)
-    if (done.length >= removalSize) remove().catch(onError)
-  }
-
   return {
     told(step) {
       const row = store.rowOf(step)
-      if (row !== undefined) note([row])
+      if (row !== undefined) removals.note([row])
     },
     toldLeft(rows, steps) {
       seeTo(rows, steps)
-      note(rows.map(rowOf))
+      removals.note(rows.map(rowOf))
     },
-    leftOf: (ref) => andThen(store.leftOf(ref), (rows) => rows.filter(({ row }) => !done.includes(row))),
+    leftOf: (ref) => andThen(store.leftOf(ref), (rows) => rows.filter(({ row }) => !removals.has(row))),
     async sweep() {
-      await remove()
+      await removals.remove()
       for (let isWorthIt = true; isWorthIt; ) {
         const left = await store.claim(claimSize)
         isWorthIt = (await tellOf(left)) && left.length === claimSize
-        await remove()
+        await removals.remove()
       }
       oldest = await store.oldest()
     },
     oldestMs: () => (oldest === undefined ? 0 : Math.max(0, now() - oldest)),
-    flush: () => remove().catch(() => {}),
+    flush: () => removals.remove().catch(() => {}),
   }
 }
 

@@ -1,0 +1,67 @@
+import { type Call, type CallRef, callKey } from '../call/call.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
+import type { LeftRow } from '../ports/outbox.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { inBatches } from '../time/in-batches.ts'
+import type { createHandingOn } from './handing-on.ts'
+import type { KnownCalls } from './known-calls.ts'
+import { HolderGone } from './places.ts'
+import type { createTurns } from './turns.ts'
+
+/** `later`: a session that a living node holds is not found, and may be in a moment; `away`: nobody knows when the sessions' store is back. */
+export type CaughtUp = 'done' | 'later' | 'away'
+
+export interface CatchingUpParts {
+  readonly known: KnownCalls
+  readonly inTurn: ReturnType<typeof createTurns>
+  readonly handOnLeft: ReturnType<typeof createHandingOn>['handOnLeft']
+  /** What is left of a call that not everybody is known to have been told of; oldest version first. */
+  readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
+}
+
+/** Hands on what was committed and not handed on by anybody: of one call, and of all that could not be handed on. */
+export function createCatchingUp({ known, inTurn, handOnLeft, leftOf }: CatchingUpParts) {
+  const { undelivered, learn, toldOf } = known
+
+  async function catchUp(call: Call): Promise<CaughtUp> {
+    const key = callKey(call)
+    learn(call)
+    let failure: 'later' | 'away' | undefined
+    const isDone = await inTurn(key, async () => {
+      if (toldOf(key) < call.version) {
+        // Nothing is known to be missing: where the store does not say what is left, relays go on.
+        const left = await whereThere(leftOf(call))
+        if (left === undefined) {
+          failure = 'away'
+          return
+        }
+        await handOnLeft(key, call, left).catch((error) => {
+          if (error instanceof HolderGone) failure = 'later'
+          throw error
+        })
+      }
+      undelivered.delete(key)
+    })
+    return isDone ? (failure ?? 'done') : (failure ?? 'away')
+  }
+
+  async function retry(): Promise<void> {
+    let isAway = false
+    await inBatches([...undelivered], async (key) => {
+      const call = known.calls.get(key)
+      if (call === undefined) undelivered.delete(key)
+      else if (!isAway) isAway = (await catchUp(call)) === 'away'
+    })
+  }
+
+  return { catchUp, retry }
+}
+
+async function whereThere<T>(read: MaybePromise<T>): Promise<T | undefined> {
+  try {
+    return await read
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
