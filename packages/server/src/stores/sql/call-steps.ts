@@ -87,15 +87,6 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
     throw new StoreError('unavailable', 'The call changed again and again while it was decided on.')
   }
 
-  async function locked<D>(keys: readonly string[], run: () => Promise<D>): Promise<D> {
-    for (const key of keys) if (!locks.take(key)) await locks.acquire(key)
-    try {
-      return await run()
-    } finally {
-      for (const key of keys) locks.release(key)
-    }
-  }
-
   async function load(ref: CallRef, deadline?: number): Promise<Call | undefined> {
     const call = await reads.load(ref, deadline)
     if (call === undefined) known.forget(ref)
@@ -115,7 +106,7 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
         return { situation: { call, linked }, fresh: attempt > 0 }
       }
       const decideBoth = ({ call, linked }: Awaited<ReturnType<typeof basis>>['situation']) => decide(call, linked)
-      return locked([callKey(ref)], () => settle(basis, decideBoth, deadline))
+      return locked(locks, [callKey(ref)], () => settle(basis, decideBoth, deadline))
     },
     invite(caller, callee, callUuid, decide) {
       const deadline = monotonic() + limitMs
@@ -125,10 +116,24 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
         situation.live.forEach(known.note)
         return { situation, fresh: true, seen: { caller, callee, live: situation.live } }
       }
-      return locked(keys, () => settle(basis, decide, deadline))
+      return locked(locks, keys, () => settle(basis, decide, deadline))
     },
     load: (ref) => load(ref),
     note: known.note,
   }
   return { ...steps, forgetOverOf: known.forgetOverOf }
+}
+
+/** Runs while it has the locks of all these keys. */
+async function locked<D>(
+  locks: ReturnType<typeof createKeyLocks>,
+  keys: readonly string[],
+  run: () => Promise<D>,
+): Promise<D> {
+  for (const key of keys) if (!locks.take(key)) await locks.acquire(key)
+  try {
+    return await run()
+  } finally {
+    for (const key of keys) locks.release(key)
+  }
 }
