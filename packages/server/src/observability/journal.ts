@@ -119,6 +119,22 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       meter.operator(response.status)
       tellAnswer(asked, response, durationMs)
     },
+    ...outgoing(meter, bounded),
+    failed(error, message, given = {}) {
+      const fields = given.path === undefined ? given : { ...given, path: pathOf(namelessPath(given.path)) }
+      if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)
+      else bounded.write('warn', { ...fields, error }, isFull(error) ? 'a store is full' : message)
+    },
+    watched: createWatched(logger, now),
+  }
+}
+
+/** What became of what went to others: pushes, webhooks and questions to backends. */
+function outgoing(
+  meter: Meter,
+  bounded: BoundedLog,
+): Pick<Journal, 'pushed' | 'unwritten' | 'inviteAsked' | 'webhookFailed'> {
+  return {
     pushed(platform, result, reason) {
       meter.pushed(platform, result)
       if (result === 'accepted' || result === 'gone' || result === 'expired') return
@@ -138,12 +154,6 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       const about = subject === id ? {} : { callUuid: subject }
       bounded.write('warn', { ...fields, ...about, attempt: attempts + 1 }, 'a webhook could not be delivered')
     },
-    failed(error, message, given = {}) {
-      const fields = given.path === undefined ? given : { ...given, path: pathOf(namelessPath(given.path)) }
-      if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)
-      else bounded.write('warn', { ...fields, error }, isFull(error) ? 'a store is full' : message)
-    },
-    watched: createWatched(logger, now),
   }
 }
 
