@@ -280,6 +280,7 @@ export const productShown: ProductShown = {
   ring_timeout_ms: null,
   media: 'all',
   presence: 'peers',
+  take: true,
   invite_url: 'https://backend.example.com/invites',
   invite_failure: 'refuse',
 }
@@ -385,6 +386,8 @@ export const clientData = {
   'webrtc.ice_candidate': { candidate, 'end of candidates': { call_uuid, candidate: null } },
   'call.alerting': { alerting: { call_uuid } },
   'call.media': { muted },
+  'call.take': { take: { call_uuid } },
+  'call.list': { list: {} },
   'presence.watch': {
     'two colleagues': {
       participants: [
@@ -517,6 +520,11 @@ export const serverData = {
   'call.media': { muted: { ...muted, ...origin } },
   'call.peer_away': { away },
   'call.peer_back': { back: { call_uuid } },
+  'call.peer_moved': { moved: { call_uuid } },
+  'call.listed': {
+    'a call at another device': { active_calls: [{ ...activeCall, holds_place: false, elsewhere: true }] },
+    'no call': { active_calls: [] },
+  },
   'presence.state': {
     'one is there': {
       participants: [

@@ -325,6 +325,7 @@ const productFields = {
     }),
   ),
   media: Type.Enum(['all', 'relay'], { description: 'relay: media only goes through the TURN server [PRIV1].' }),
+  take: Type.Boolean({ description: 'Whether another device of a participant may take an answered call [TAKE1].' }),
   presence: Type.Enum(['off', 'peers'], {
     description: 'peers: participants see whether their peers are there [PRES1].',
   }),

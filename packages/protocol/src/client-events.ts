@@ -1,4 +1,4 @@
-import { AuthRefresh } from './events/auth.ts'
+import { AuthRefresh, CallList } from './events/auth.ts'
 import {
   CallAccept,
   CallAlerting,
@@ -9,6 +9,7 @@ import {
   CallMedia,
   CallReject,
   CallStats,
+  CallTake,
 } from './events/call.ts'
 import { PresenceWatch } from './events/presence.ts'
 import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
@@ -27,6 +28,8 @@ export const clientEvents = {
   'call.alerting': CallAlerting,
   'call.media': CallMedia,
   'call.stats': CallStats,
+  'call.take': CallTake,
+  'call.list': CallList,
   'presence.watch': PresenceWatch,
   'auth.refresh': AuthRefresh,
 } as const
@@ -46,6 +49,8 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'call.alerting': 'The phone of the callee really rings.',
   'call.media': 'What this side sends: microphone, camera, screen; and whether it has put the call on hold.',
   'call.stats': 'How the media is at this side; extended sessions only.',
+  'call.take': 'Go on here with a call that is at another session; only with the capability take.',
+  'call.list': 'The calls that there are now, and which can be taken; only with the capability take.',
   'presence.watch': 'Whose comings and goings to hear of; extended sessions only.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

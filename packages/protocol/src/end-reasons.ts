@@ -53,6 +53,10 @@ export const endReasons = {
     ends: [],
     meaning: 'The call goes on: another session of the participant answered it, or has its place [PLACE2].',
   },
+  taken_elsewhere: {
+    ends: [],
+    meaning: 'The call goes on at another session of the participant, which took it [TAKE1].',
+  },
   rejected_elsewhere: { ends: [], meaning: 'Another session of the callee rejected the call.' },
 } as const satisfies Record<string, EndReasonDefinition>
 

@@ -16,6 +16,8 @@ export const rightData: Record<ClientEventName, object> = {
   'call.alerting': { call_uuid: callUuid },
   'call.media': { call_uuid: callUuid, audio: true, video: false, screen: false },
   'call.stats': { call_uuid: callUuid, stats: { rtt_ms: 40, loss: 0 } },
+  'call.take': { call_uuid: callUuid },
+  'call.list': {},
   'presence.watch': { participants: [{ role: 'agent', user_id: 'bob' }] },
   'auth.refresh': { token: 'a.b.c' },
 }

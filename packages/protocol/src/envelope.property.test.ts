@@ -147,6 +147,8 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
     { call_uuid: uuid, audio: fc.boolean(), video: fc.boolean(), screen: fc.boolean(), held: fc.boolean() },
     { requiredKeys: ['call_uuid', 'audio', 'video', 'screen'] },
   ),
+  'call.take': fc.record({ call_uuid: uuid }),
+  'call.list': fc.constant({}),
   'presence.watch': fc.record({ participants: fc.array(fc.record({ role: id, user_id: id }), { maxLength: 5 }) }),
   'auth.refresh': fc.record({ token: text(200) }),
 }

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limitNames } from './errors.ts'
-import { AuthOk, AuthRefreshed, ExtendedAuthOk, SessionReset } from './events/auth.ts'
+import { AuthOk, AuthRefreshed, CallListed, ExtendedAuthOk, SessionReset } from './events/auth.ts'
 import {
   CallAccepted,
   CallAck,
@@ -11,6 +11,7 @@ import {
   CallOver,
   CallPeerAway,
   CallPeerBack,
+  CallPeerMoved,
   CallRinging,
   CallStatusChanged,
 } from './events/call.ts'
@@ -57,6 +58,11 @@ export const serverEvents = {
   },
   'call.peer_away': { data: CallPeerAway, purpose: 'To an extended peer: the other side lost its place.' },
   'call.peer_back': { data: CallPeerBack, purpose: "To an extended peer: the other side's place is held again." },
+  'call.peer_moved': {
+    data: CallPeerMoved,
+    purpose: 'To a peer that listed take: the other side goes on at another of its devices.',
+  },
+  'call.listed': { data: CallListed, purpose: 'Reply to call.list: the calls that there are now.' },
   'presence.state': { data: PresenceState, purpose: 'Reply to presence.watch: who of them is there.' },
   'presence.changed': {
     data: PresenceState,

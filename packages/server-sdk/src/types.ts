@@ -330,6 +330,8 @@ export interface ProductSettings {
   media: 'all' | 'relay'
   /** peers: participants see whether their peers are there. */
   presence: 'off' | 'peers'
+  /** Whether another device of a participant may take an answered call. */
+  take: boolean
   /** Who is asked about each invite before it rings: https, and a public address; null: nobody. */
   invite_url: string | null
   /** What becomes of an invite without a valid answer. */

@@ -66,6 +66,7 @@ export function createCore(deps: CoreDeps) {
     backend,
     limits,
     isRelayOnly: policies.isRelayOnly,
+    mayTake: policies.mayTake,
     inviteHook,
     finalsMs,
     onCommitted(step) {

@@ -131,6 +131,7 @@ function createSockets(parts: FrontDeps, shared: Shared & ReturnType<typeof crea
     presence: shared.presence,
     isPresenceOpen: policies.isPresenceOpen,
     quality,
+    activeCalls: arrivals.activeCalls,
     verify: shared.tokens.verify,
     renew: (session, expiresAt) => {
       const done = arrivals.renew(session, expiresAt)

@@ -8,6 +8,8 @@ export interface ExtendedClientOptions {
   readonly userId: string
   readonly url: string
   readonly token: string
+  /** What it understands beside, with commas [EXT6]. */
+  readonly can?: string | undefined
   /** Comes back by itself whenever its socket is gone. */
   readonly persistent?: boolean
   /** Where it comes back to, as a load balancer sends it; without it, to the same node. */
@@ -37,6 +39,7 @@ const tryAgainMs = 1_000
 export class ExtendedClient {
   token: string
   url: string
+  can: string | undefined
   /** What `auth.ok` said last. */
   hello: ExtendedMessage | undefined
   /** Requests of sessions that could not be resumed: nobody knows what became of them. */
@@ -60,6 +63,7 @@ export class ExtendedClient {
     this.options = options
     this.token = options.token
     this.url = options.url
+    this.can = options.can
   }
 
   get trace(): Trace {
@@ -123,7 +127,7 @@ export class ExtendedClient {
     this.onGone = promise
     const raw = new RawWebSocket({
       url: this.url,
-      target: `/v1/ws?${queryOf(point)}`,
+      target: `/v1/ws?${queryOf(point)}${this.can === undefined ? '' : `&can=${this.can}`}`,
       headers: [tokenHeader(this.token)],
       onText: (text, read) => this.onMessage({ socket, read, message: JSON.parse(text) as ExtendedMessage }, raw),
       onClosed: (closed) => {

@@ -81,6 +81,7 @@ export function nameOf({ peer }: Pick<Call, 'peer'>): string {
 /** What a person reads of an end; the first word may be the other side's name. */
 const endings = {
   answered_elsewhere: 'Answered on another of your devices.',
+  taken_elsewhere: 'You go on at another of your devices.',
   rejected_elsewhere: 'Declined on another of your devices.',
   superseded: 'A newer call replaced this one.',
   'sdk.elsewhere': '',

@@ -32,8 +32,18 @@ export const ActiveCall = Type.Object({
   started_at: timestamp('The invite.'),
   expires_at: timestamp('When the ring ends, or ended.'),
   holds_place: Type.Boolean({ description: 'Whether this session has the place of its side.' }),
+  elsewhere: Type.Optional(
+    Type.Literal(true, {
+      description: 'Another session has that place, and this one may take it [TAKE1]; only where it listed `take`.',
+    }),
+  ),
 })
 export type ActiveCall = Static<typeof ActiveCall>
+
+/** Asks which calls the participant has now [TAKE1]. */
+export const CallList = Type.Object({})
+export const CallListed = Type.Object({ active_calls: Type.Array(ActiveCall) })
+export type CallListed = Static<typeof CallListed>
 
 const sessionState = {
   session_id: sessionId('Names the session in a resume.'),

@@ -48,6 +48,8 @@ export const CallAccept = Type.Object({ call_uuid: uuid() })
 export const CallConnected = Type.Object({ call_uuid: uuid() })
 /** The phone of the callee really rings [EXT5]. */
 export const CallAlerting = Type.Object({ call_uuid: uuid() })
+/** Goes on with an answered call here: it is at another session of the participant [TAKE1]. */
+export const CallTake = Type.Object({ call_uuid: uuid() })
 export const CallReject = Type.Object({ call_uuid: uuid(), reason: reason() })
 export const CallCancel = Type.Object({ call_uuid: uuid(), reason: reason() })
 export const CallEnd = Type.Object({ call_uuid: uuid(), reason: reason() })
@@ -188,3 +190,7 @@ export type CallPeerAway = Static<typeof CallPeerAway>
 /** The other side's place is held again [PEER1]. */
 export const CallPeerBack = Type.Object({ call_uuid: uuid() })
 export type CallPeerBack = Static<typeof CallPeerBack>
+
+/** The other side goes on at another of its devices; to peers that listed `take` [TAKE1]. */
+export const CallPeerMoved = Type.Object({ call_uuid: uuid() })
+export type CallPeerMoved = Static<typeof CallPeerMoved>

@@ -16,7 +16,7 @@ export interface Actor {
   readonly can?: readonly Capability[]
 }
 
-/** What can be asked of one call. The first six come from clients, the others from the service itself. */
+/** What can be asked of one call. The first seven come from clients, the others from the service itself. */
 export type CallCommand =
   | { readonly type: 'accept' | 'connected'; readonly actor: Actor; readonly isGone?: boolean }
   /** `rung`: the callee's sessions that are live now; a busy reject waits for all of them. */
@@ -27,6 +27,8 @@ export type CallCommand =
    * socket was closed after it was sent.
    */
   | { readonly type: 'relay'; readonly actor: Actor; readonly isGone?: boolean }
+  /** Goes on here with an answered call that another session has [TAKE1]. `isForbidden`: the product does not let it. */
+  | { readonly type: 'take'; readonly actor: Actor; readonly isForbidden?: boolean; readonly isGone?: boolean }
   /**
    * A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. `had`: it
    * is not new, and had the place before, `settled` where it had spoken for the call.

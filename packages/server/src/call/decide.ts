@@ -32,6 +32,7 @@ import { type End, endOf, over } from './ending.ts'
 import { notePeers } from './peers.ts'
 import {
   acceptedAgain,
+  beganTooLate,
   isAsConnected,
   mapPlaces,
   maySpeak,
@@ -41,6 +42,7 @@ import {
   seat,
   withPlace,
 } from './places.ts'
+import { take } from './take.ts'
 
 type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
 type LoseCommand = Extract<CallCommand, { type: 'lose' }>
@@ -79,6 +81,7 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
 function decideForActor(call: Call, command: ActorCommand, now: number): Decision {
   const side = sideOf(call, command.actor.participant)
   if (side === undefined) return refuse('CALL_NOT_FOUND')
+  if (command.type === 'take') return take(call, side, command, now)
   if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command, now) : unchanged(call)
   if (!isLive(call)) return decideOver(call, side, command, now)
   if (side === 'caller') return decideSeated(call, side, call.callerPlace, command, now)
@@ -162,11 +165,6 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
       if (seated.status === 'ringing') return over(seated, cancelled, byOf(actor), now)
       return over(seated, hungUpFor(command.reason), byOf(actor), now)
   }
-}
-
-/** A session whose token is over goes on with its calls, and enters none that began later [WS5]. */
-function beganTooLate(call: LiveCall, { expiresAt = Number.POSITIVE_INFINITY }: Actor): boolean {
-  return call.startedAt >= expiresAt
 }
 
 /** To the other side, where it is an extended session [EXT5]. */

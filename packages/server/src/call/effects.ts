@@ -7,6 +7,7 @@ import type {
   CallOver,
   CallPeerAway,
   CallPeerBack,
+  CallPeerMoved,
   CallRinging,
   CallStatusChanged,
 } from '@ringwire/protocol/events/call'
@@ -73,6 +74,8 @@ export interface CallEvent {
 export type PeerNews =
   | { readonly to: Side; readonly event: 'call.peer_away'; readonly data: CallPeerAway }
   | { readonly to: Side; readonly event: 'call.peer_back'; readonly data: CallPeerBack }
+  /** It is back, too, where it was away: a session that is told this is told nothing else of the same version [TAKE1]. */
+  | { readonly to: Side; readonly event: 'call.peer_moved'; readonly data: CallPeerMoved; readonly needs: 'take' }
 
 export interface PlaceMove {
   readonly side: Side
@@ -80,7 +83,9 @@ export interface PlaceMove {
   readonly from: string
   /** The place was vacant: nobody takes it from a session that may still be there. */
   readonly lost?: true
-  /** Its device, where another one took the place: who comes back on it is told. */
+  /** Whoever has it now asked for it, and the place may have been held [TAKE1]. */
+  readonly taken?: true
+  /** Its device, where another one has the place, or it was taken: who comes back on it is told. */
   readonly leftDevice?: string | null
 }
 

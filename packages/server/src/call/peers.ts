@@ -51,10 +51,17 @@ export function notePeers<D extends { readonly steps: readonly Step[] }>(
   durations: CallDurations,
 ): D {
   const steps = decision.steps.map((step) => {
-    const peers = newsOf(before, step.call, durations)
+    const peers = [...takenNews(step), ...newsOf(before, step.call, durations)]
     return peers.length === 0 ? step : { ...step, event: { ...step.event, peers } }
   })
   return { ...decision, steps }
+}
+
+/** A side whose place was taken goes on at another device [TAKE1]. */
+function takenNews({ call, event }: Step): PeerNews[] {
+  const taken = event.moved?.filter((move) => move.taken === true) ?? []
+  const data = { call_uuid: call.callUuid }
+  return taken.map(({ side }) => ({ to: otherSide(side), event: 'call.peer_moved', data, needs: 'take' }))
 }
 
 function newsOf(before: Call, after: Call, durations: CallDurations): PeerNews[] {

@@ -15,6 +15,11 @@ export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId' | 'deviceI
   return place.state === 'vacant' && now >= place.since + ownDeviceMs
 }
 
+/** A session whose token is over goes on with its calls, and enters none that began later [WS5]. */
+export function beganTooLate(call: LiveCall, { expiresAt = Number.POSITIVE_INFINITY }: Actor): boolean {
+  return call.startedAt >= expiresAt
+}
+
 export function placeFor({ sessionId, deviceId, node, can }: Actor, settled: boolean): Place {
   return { state: 'held', sessionId, deviceId, node, settled, ...(can !== undefined && { can }) }
 }
@@ -60,7 +65,7 @@ export function acceptedAgain(call: LiveCall, place: Place, actor: Actor): reado
 /** Writes down beside each step whose place passed on: whoever hands the step on takes along what waits there. */
 export function noteMoves<D extends { readonly steps: readonly Step[] }>(before: Call, decision: D): D {
   if (!decision.steps.some((step) => movesOf(before, step.call).length > 0)) return decision
-  const steps = decision.steps.map(({ call, event }) => ({ call, event: { ...event, moved: movesOf(before, call) } }))
+  const steps = decision.steps.map(({ call, event }) => ({ call, event: { moved: movesOf(before, call), ...event } }))
   return { ...decision, steps }
 }
 

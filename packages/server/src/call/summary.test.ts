@@ -299,6 +299,25 @@ test('[TRACE1] calls that were answered: how they ended, and whether media was t
   )
 })
 
+test('[TAKE1] [TRACE1] who went on at another device, and when', () => {
+  const talked = { accepted_at: at(4_000), connected_at: at(5_000), callee: { ...ben, display_name: 'Ben' } }
+  const taken = (side: 'caller' | 'callee', ms: number, who = ann) =>
+    entry('place_taken', ms, {
+      who,
+      device_id: 'desk',
+      detail: { version: 4, places: [{ side, from: 's1', taken: true }] },
+    })
+  const passed = entry('place_taken', 50_000, { detail: { version: 5, places: [{ side: 'caller', from: 's1' }] } })
+  const ended = { ...talked, status: 'ended', end_reason: 'hangup', ended_at: at(64_000), by: ben } as const
+  expect(summaryOf(call(ended), [taken('caller', 14_000), passed])).toBe(
+    'Ben hung up after 60 s; Ann went on at another device (desk) after 10 s.',
+  )
+  const goesOn = { ...talked, status: 'connected', ended_at: null, end_reason: null } as const
+  expect(summaryOf(call(goesOn), [taken('caller', 14_000), taken('callee', 24_000, ben)])).toBe(
+    'The call goes on: Ben answered after 4 s; Ben went on at another device (desk) after 20 s.',
+  )
+})
+
 test('[HOLD1] [TRACE1] who had the call on hold, and for how long', () => {
   const talked = { accepted_at: at(4_000), connected_at: at(5_000), callee: { ...ben, display_name: 'Ben' } }
   const held = (what: 'held' | 'resumed', ms: number, who = ann) => entry(what, ms, { who })

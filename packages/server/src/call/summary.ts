@@ -40,13 +40,16 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
       if (call.version === 1) return `${a} gave up before the backend had decided on the call, so it did not ring`
       return textOf(cancelledTexts, call, 'caller_cancelled')({ call, entries, a, b, lasted })
     case 'ended':
-      return `${over(call, a, b)}${heldFor(call, entries, a, b)}`
+      return `${over(call, a, b)}${heldFor(call, entries, a, b)}${movedBy(call, entries, a, b)}`
     case 'ringing':
       return `the call rings; ${reach(call, entries, b)}`
     default:
-      return `the call goes on: ${b} answered after ${seconds(call.started_at, call.accepted_at)}${heldNow(call, entries, a, b)}`
+      return `${goesOn(call, b)}${heldNow(call, entries, a, b)}${movedBy(call, entries, a, b)}`
   }
 }
+
+const goesOn = ({ started_at, accepted_at }: CallView, b: string) =>
+  `the call goes on: ${b} answered after ${seconds(started_at, accepted_at)}`
 
 /** It was over from its first version on: nobody in the call declined it [HOOK5]. */
 function refusedByBackend({ end_reason }: CallView): string {
@@ -216,6 +219,15 @@ function heldNow(call: CallView, entries: readonly TimelineEntry[], a: string, b
   const who = [...(isHeld('caller') ? [a] : []), ...(isHeld('callee') ? [b] : [])]
   if (who.length === 0) return ''
   return who.length === 1 ? `; ${who[0]} has it on hold` : `; ${who.join(' and ')} have it on hold`
+}
+
+/** Who went on with the call at another device, and when for the last time [TAKE1]. */
+function movedBy(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const taken = entries.findLast(({ detail: { places } }) => Array.isArray(places) && places.some((each) => each.taken))
+  if (taken === undefined) return ''
+  const isCaller = taken.who?.user_id === call.caller.user_id && taken.who.role === call.caller.role
+  const after = seconds(call.accepted_at ?? call.started_at, taken.at)
+  return `; ${isCaller ? a : b} went on at another device${at(taken)} after ${after}`
 }
 
 function sessions(entries: readonly TimelineEntry[], what: string): string[] {

@@ -89,12 +89,12 @@ test('[SRV2] [PEER1] whose place was lost, where it passed on, and why a backend
   const away = { call_uuid: ringing.callUuid, since: '', ends_at: '' }
   const steps = [
     step(missed, 1, 'place_lost', 0, { peers: [{ to: 'caller', event: 'call.peer_away', data: away }] }),
-    step(missed, 2, 'place_taken', 1, { by, moved: [{ side: 'caller', from: 's0' }] }),
+    step(missed, 2, 'place_taken', 1, { by, moved: [{ side: 'caller', from: 's0', taken: true }] }),
     step(missed, 3, 'ended', 2, { note: 'closed' }),
   ]
   const [lost, taken, ended] = timelineOf(missed, steps, [])
   expect(lost?.who).toEqual({ user_id: 'ben', role: 'agent' })
-  expect(taken?.detail).toEqual({ version: 2, places: [{ side: 'caller', from: 's0' }] })
+  expect(taken?.detail).toEqual({ version: 2, places: [{ side: 'caller', from: 's0', taken: true }] })
   expect(ended?.detail).toMatchObject({ note: 'closed' })
 })
 

@@ -68,7 +68,10 @@ function ofStep({ call: { version, ...call }, event }: Step, after: Call | undef
     detail: {
       version,
       ...over,
-      ...(moved !== undefined && moved.length > 0 && { places: moved.map(({ side, from }) => ({ side, from })) }),
+      ...(moved !== undefined &&
+        moved.length > 0 && {
+          places: moved.map(({ side, from, taken }) => ({ side, from, ...(taken && { taken }) })),
+        }),
       ...(note !== undefined && { note }),
     },
   }

@@ -1,16 +1,28 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
-import { type Call, isLive, type LiveCall, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
-import { isRung, type LateRings, type Who } from './late-rings.ts'
+import { type Call, isAnswered, isLive, type LiveCall, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import { isRung, type LateRings } from './late-rings.ts'
+import type { ClientSession } from './request.ts'
 
 /** The live calls of a participant, as an extended session hears of them when it connects. */
-export type ReadActiveCalls = (session: Who) => Promise<ActiveCall[]>
+export type ReadActiveCalls = (session: Viewer) => Promise<ActiveCall[]>
 
-/** `absenceOf`: of a side of a call, as it is now [PEER1]. */
+/** Whose list it is. What it may take depends on what it listed when it connected [EXT6]. */
+type Viewer = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt' | 'can'>
+
+/** `absenceOf`: of a side of a call, as it is now [PEER1]. `mayTake`: whether a product lets devices take calls [TAKE1]. */
 export function createActiveCalls(
   { liveCallsOf, newest }: LateRings,
   absenceOf: (call: Call, side: Side) => PeerAbsence | undefined,
+  mayTake: (product: string) => boolean,
 ): ReadActiveCalls {
+  const isTakeable = (call: LiveCall, side: Side, { sessionId, can = [], ...session }: Viewer) =>
+    can.includes('take') &&
+    mayTake(call.product) &&
+    isAnswered(call) &&
+    placeOf(call, side)?.sessionId !== sessionId &&
+    isRung(session, call)
+
   // A call that this lists as ringing has to ring there: the end of a call is told to the sessions where it rings.
   return async (session) => {
     const live = await liveCallsOf(session)
@@ -20,7 +32,12 @@ export function createActiveCalls(
       const isTold = side === 'caller' || now.status !== 'ringing' || isRung(session, now)
       return side === undefined || !isLive(now) || !isTold
         ? []
-        : [activeCall(now, side, session.sessionId, absenceOf(now, otherSide(side)))]
+        : [
+            {
+              ...activeCall(now, side, session.sessionId, absenceOf(now, otherSide(side))),
+              ...(isTakeable(now, side, session) && { elsewhere: true as const }),
+            },
+          ]
     })
   }
 }

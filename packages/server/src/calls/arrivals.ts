@@ -18,7 +18,7 @@ import type {
 import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
-import { createActiveCalls } from './active-calls.ts'
+import { createActiveCalls, type ReadActiveCalls } from './active-calls.ts'
 import type { Calls } from './calls.ts'
 import { createDepartures, type Departures, type DeparturesOptions } from './departures.ts'
 import { createLateRings, type LateRings } from './late-rings.ts'
@@ -36,6 +36,8 @@ export interface ArrivalsOptions {
   readonly clock: SteadyClock
   /** Of a side of a call, as it is now [PEER1]. */
   readonly absenceOf: (call: Call, side: Side) => PeerAbsence | undefined
+  /** Whether a product lets devices take calls from each other [TAKE1]. */
+  readonly mayTake: (product: string) => boolean
   readonly onDoubt: DeparturesOptions['onDoubt']
   readonly onError: (error: unknown) => void
   readonly timers: Pick<Timers, 'sleep'>
@@ -62,6 +64,8 @@ export interface Arrivals extends Departures, Pick<LateRings, 'ringLate'> {
    * `sessions.ready`.
    */
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
+  /** The live calls of its participant, as they are now [TAKE1]. */
+  readonly activeCalls: ReadActiveCalls
   /** The session has a new token: what began to ring since the last one was over rings there, too [WS5]. */
   renew(session: ClientSession, expiresAt: number): Promise<void>
 }
@@ -134,15 +138,15 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     })
   }
 
-  return { arrive, leave, doubt, ringLate: lateRings.ringLate, renew }
+  return { arrive, leave, doubt, ringLate: lateRings.ringLate, activeCalls: parts.readActiveCalls, renew }
 }
 
 /** What all who arrive need. */
 function createParts(options: ArrivalsOptions) {
-  const { sessions, recorder, absenceOf, timers } = options
+  const { sessions, recorder, absenceOf, mayTake, timers } = options
   const noteSocket = createNoteSocket(recorder)
   const lateRings = createLateRings(options)
-  const readActiveCalls = createActiveCalls(lateRings, absenceOf)
+  const readActiveCalls = createActiveCalls(lateRings, absenceOf, mayTake)
 
   /** The client is in already, and nobody else would try again. So a store that is away is asked until the session has left this node. */
   function insist({ sessionId }: Pick<ClientSession, 'sessionId'>, work: () => MaybePromise<unknown>): Promise<void> {

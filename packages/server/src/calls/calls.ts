@@ -11,7 +11,11 @@ import { type ClientSession, errorOf, type Outcome, type Waiter } from './reques
 import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
 
 export type CallsOptions = TransitionsOptions &
-  Omit<InvitesOptions, 'transitions'> & { readonly sessions: Pick<Sessions, 'append' | 'acknowledge' | 'knowsEnd'> }
+  Omit<InvitesOptions, 'transitions'> & {
+    readonly sessions: Pick<Sessions, 'append' | 'acknowledge' | 'knowsEnd'>
+    /** Whether a product lets devices take calls from each other [TAKE1]. */
+    readonly mayTake: (product: string) => boolean
+  }
 
 /** Who says that a phone rings. */
 export type Alerting = Pick<ClientSession, 'participant' | 'sessionId' | 'deviceId'>
@@ -30,6 +34,8 @@ export interface Calls {
   ): Promise<Outcome<Call>>
   /** Takes or settles the session's place in a call that it names by a `webrtc.*` message [PLACE2]. */
   seat(session: ClientSession, callUuid: string, waiter?: Waiter): Promise<Outcome<Call>>
+  /** Goes on here with a call that another session of the participant has [TAKE1]. */
+  take(session: ClientSession, callUuid: string, waiter?: Waiter): Promise<Outcome<Call>>
   /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
   alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>>
   /** Somebody of the callee without a session rejects: only while it rings, and nothing else comes of it [TICK1]. */
@@ -41,7 +47,7 @@ export interface Calls {
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { sessions, store } = options
+  const { sessions, store, mayTake } = options
   const transitions = createTransitions(options)
   const ask = createAsk(options, transitions)
 
@@ -60,6 +66,10 @@ export function createCalls(options: CallsOptions): Calls {
     run: transitions.run,
     begin: transitions.begin,
     seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),
+    take(session, callUuid, waiter) {
+      const isForbidden = !mayTake(session.participant.product)
+      return ask(session, callUuid, { type: 'take', actor: session, isForbidden }, waiter)
+    },
     async verb(session, verb, callUuid, reason, waiter) {
       // Before the commit: the socket may die while the service waits for that.
       if (verb === 'connected') sessions.acknowledge(session.sessionId, callKey(refOf(session, callUuid)))
@@ -182,7 +192,7 @@ type Entry = Extract<CallCommand, { readonly isGone?: boolean }>
 
 /** Whether its author takes a place by it. */
 function isEntry(command: CallCommand): command is Entry {
-  return command.type === 'accept' || command.type === 'connected' || command.type === 'relay'
+  return ['accept', 'connected', 'relay', 'take'].includes(command.type)
 }
 
 function refOf({ participant }: Pick<ClientSession, 'participant'>, named: string): CallRef {

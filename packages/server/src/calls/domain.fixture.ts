@@ -108,6 +108,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onDoubt: () => {},
     onNodeDied: options.onNodeDied ?? (() => {}),
     isRelayOnly: () => false,
+    mayTake: () => true,
     inviteHook: { ask: () => Promise.reject(new Error('no product has an invite hook')) },
     onPassed() {},
     timers: createSystemTimers(),

@@ -60,6 +60,8 @@ export interface DomainOptions {
   /** Whether anybody hears how calls of a product end. */
   readonly hearsEnds: (product: string) => boolean
   readonly isRelayOnly: RelayOptions['isRelayOnly']
+  /** Whether a product lets devices take calls from each other [TAKE1]. */
+  readonly mayTake: (product: string) => boolean
   /** Asks the backends of products that decide on their invites [HOOK5]. */
   readonly inviteHook: InviteHook
   /** A call could not be looked after. */
@@ -104,7 +106,8 @@ export function createDomain(options: DomainOptions): Domain {
   const holds = createHolds({ recorder, now: clock.now })
   const quality = createQuality({ recorder, holds, timeline: stores.timeline, load, now: clock.now })
   const mediaAtEnd = createMediaAtEnd(quality, options)
-  const parts = { store, sessions, nodes, uptime, delivery, recorder, clock, durations, onError, timers }
+  const { isRelayOnly, onPassed, mayTake } = options
+  const parts = { store, sessions, nodes, uptime, delivery, recorder, clock, durations, mayTake, onError, timers }
   const calls = createCalls({
     ...parts,
     askBackend: createAskBackend({ store, hook: options.inviteHook }),
@@ -137,7 +140,6 @@ export function createDomain(options: DomainOptions): Domain {
       await Promise.all([outbox.sweep(), delivery.retry()])
     },
   })
-  const { isRelayOnly, onPassed } = options
   return {
     ...{ calls, quality, arrivals, outbox, deadlines, delivery },
     relay: createRelay({ ...parts, calls, holds, isShared: backend.isShared, isRelayOnly, onPassed }),

@@ -109,6 +109,6 @@ export function ringsOf({ participant }: Pick<Who, 'participant'>, live: readonl
 }
 
 /** A call rings where the token was good when it began [WS5]. */
-export function isRung({ expiresAt = Number.POSITIVE_INFINITY }: Who, call: Call): boolean {
+export function isRung({ expiresAt = Number.POSITIVE_INFINITY }: Pick<Who, 'expiresAt'>, call: Call): boolean {
   return call.startedAt < expiresAt
 }

@@ -72,7 +72,7 @@ interface Message {
 export interface RelayOptions {
   readonly calls: Calls
   readonly delivery: Delivery
-  readonly sessions: Pick<Sessions, 'append' | 'keep'>
+  readonly sessions: Pick<Sessions, 'append' | 'keep' | 'hasLeft'>
   /** Whether other processes have sessions, too: one may die before it says whether it took a message. */
   readonly isShared: boolean
   /** The media of such a product only goes through a TURN server, so other addresses are not passed on [PRIV1]. */
@@ -91,18 +91,18 @@ export interface RelayOptions {
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
 export function createRelay(options: RelayOptions): Relay {
-  const { delivery, isShared } = options
+  const { isShared } = options
   return {
     relay(sender, event, data, n, waiter, passedOn) {
       const { callUuid, key } = namedBy(sender, data.call_uuid)
       data.call_uuid = callUuid
       const number = n ?? (isShared ? waiter?.nextNumber() : undefined)
       const message = { key, sender, event, data, passedOn, n: number, waiter, ahead: waiter?.ahead }
-      const call = delivery.known.get(key)
+      const call = options.delivery.known.get(key)
       if (call !== undefined) {
         const side = sideOf(call, sender.participant)
         if (side === undefined) return errorBody('CALL_NOT_FOUND')
-        if (isSeated(call, side, sender.sessionId) && !delivery.undelivered.has(key))
+        if (isSeated(call, side, sender.sessionId) && isUpToDate(options, message))
           return pass(options, call, side, message, 0, 'short')
       }
       return afterOthers(message, (first) => seatFirst(options, first, 0))
@@ -200,11 +200,10 @@ function noteHold({ holds }: RelayOptions, call: Call, side: Side, { event, send
 
 /** The relays before it were answered by now, and the call may have moved on with them. */
 function passAgain(options: RelayOptions, message: Message, road: Road): MaybePromise<RelayResult> {
-  const { known, undelivered } = options.delivery
-  const call = known.get(message.key)
+  const call = options.delivery.known.get(message.key)
   const side = call && sideOf(call, message.sender.participant)
   const isShort = call !== undefined && side !== undefined && isSeated(call, side, message.sender.sessionId)
-  if (!isShort || undelivered.has(message.key)) return seatFirst(options, message, 0)
+  if (!isShort || !isUpToDate(options, message)) return seatFirst(options, message, 0)
   return pass(options, call, side, message, 0, road)
 }
 
@@ -252,6 +251,14 @@ function writtenAnew(event: RelayEvent, data: RelayData, { participant }: Client
   data.from_user_id = participant.userId
   data.from_role = participant.role
   return JSON.stringify({ event, data })
+}
+
+/**
+ * Whether what is known here of the call is what its sessions were told. A node that has no place of a call any more hears no
+ * news of it, but its session knows that the place was taken [TAKE1].
+ */
+function isUpToDate({ delivery, sessions }: RelayOptions, { key, sender }: Message): boolean {
+  return !delivery.undelivered.has(key) && !sessions.hasLeft(sender.sessionId, key)
 }
 
 /** Whether the session may speak for its side without any change to the call. */

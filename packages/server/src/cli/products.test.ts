@@ -297,6 +297,7 @@ describe('products', () => {
       ring_timeout_ms: null,
       media: 'all',
       presence: 'off',
+      take: true,
       invite_url: null,
       invite_failure: 'refuse',
     })
@@ -304,10 +305,11 @@ describe('products', () => {
     await json('products set shop --ring-timeout-ms default')
     await json('products set shop --media relay')
     await json('products set shop --presence peers')
+    await json('products set shop --take false')
     const changed = { busy: 'reject', reveal_busy: true, ring_timeout_ms: null, media: 'relay', presence: 'peers' }
-    const hook = { invite_url: null, invite_failure: 'refuse' }
+    const hook = { take: false, invite_url: null, invite_failure: 'refuse' }
     expect(await json<object[]>('products list')).toEqual([{ product: 'shop', ...changed, ...hook }])
-    expect((await run('products list')).out).toMatch(/shop +reject +true +default +relay +peers/)
+    expect((await run('products list')).out).toMatch(/shop +reject +true +default +relay +peers +false/)
   })
 
   test('[HOOK5] who decides on invites: the secret is printed where the URL is set, and in no list', async () => {

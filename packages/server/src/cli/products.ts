@@ -1,4 +1,4 @@
-/** `ringwire products …`: what a product sets for itself [HOOK5, INV2, INV5, PRES1, PRIV1, RING1]. */
+/** `ringwire products …`: what a product sets for itself [HOOK5, INV2, INV5, PRES1, PRIV1, RING1, TAKE1]. */
 import type { ProductChange, ProductChanged } from '@ringwire/protocol/backend'
 import { type Command, Option } from 'commander'
 import { createAddressGuard } from '../outgoing/addresses.ts'
@@ -56,6 +56,11 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
       ).choices(['off', 'peers']),
     )
     .option(
+      '--take <true|false>',
+      'whether another device of a participant may take an answered call; at first true (default: as it is)',
+      yesNo,
+    )
+    .option(
       '--invite-url <url>',
       'who decides on each invite before it rings, or none; prints the secret of its signatures (default: as it is)',
     )
@@ -99,12 +104,13 @@ interface SetOptions extends Omit<ProductChange, 'reveal_busy' | 'ring_timeout_m
 async function set(surroundings: Surroundings, product: string, options: SetOptions): Promise<void> {
   const { json, ...given } = options
   if (Object.values(given).every((value) => value === undefined)) {
-    const names = '--busy, --reveal-busy, --ring-timeout-ms, --media, --presence, --invite-url or --invite-failure'
+    const names =
+      '--busy, --reveal-busy, --ring-timeout-ms, --media, --presence, --take, --invite-url or --invite-failure'
     throw new CommandFailure(exitCodes.usage, `Give ${names}.`)
   }
-  const { busy, revealBusy, ringTimeoutMs, media, presence, inviteUrl, inviteFailure } = given
+  const { busy, revealBusy, ringTimeoutMs, media, presence, take, inviteUrl, inviteFailure } = given
   const change = {
-    ...{ busy, media, presence, reveal_busy: revealBusy },
+    ...{ busy, media, presence, take, reveal_busy: revealBusy },
     ring_timeout_ms: ringTimeoutMs === 'default' ? null : ringTimeoutMs,
     ...{ invite_url: inviteUrl === 'none' ? null : inviteUrl, invite_failure: inviteFailure },
   }
@@ -123,10 +129,20 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
   if (secret !== null) surroundings.out(`\nQuestions are signed with ${secret}\n`)
 }
 
-const heading = ['PRODUCT', 'BUSY', 'REVEAL BUSY', 'RING TIMEOUT MS', 'MEDIA', 'PRESENCE', 'INVITES DECIDED BY', 'ELSE']
+const heading = [
+  'PRODUCT',
+  'BUSY',
+  'REVEAL BUSY',
+  'RING TIMEOUT MS',
+  'MEDIA',
+  'PRESENCE',
+  'TAKE',
+  'INVITES DECIDED BY',
+  'ELSE',
+]
 
 function row(product: string, settings: ProductSettings): string[] {
-  const { busy, revealBusy, ringTimeoutMs, media, presence, inviteUrl, inviteFailure } = settings
+  const { busy, revealBusy, ringTimeoutMs, media, presence, take, inviteUrl, inviteFailure } = settings
   const hook = inviteUrl === null ? ['', ''] : [inviteUrl, inviteFailure]
-  return [product, busy, String(revealBusy), String(ringTimeoutMs ?? 'default'), media, presence, ...hook]
+  return [product, busy, String(revealBusy), String(ringTimeoutMs ?? 'default'), media, presence, String(take), ...hook]
 }

@@ -20,7 +20,17 @@ export type Frame =
   /** Something to do with a session that it owns; answers `notHere` where it does not. */
   | readonly ['do', operation: Operation, sessionId: string, args: readonly unknown[]]
   /** A place passes from one session to another, both of which it owns. */
-  | readonly ['move', call: string, from: string, to: string, settled: boolean, version: number, gate: boolean]
+  | readonly [
+      name: 'move',
+      call: string,
+      from: string,
+      to: string,
+      settled: boolean,
+      version: number,
+      gate: boolean,
+      isLost?: boolean,
+      isTaken?: boolean,
+    ]
   /** To each session of a participant where a call rings; answers those of the named ones that it does not own. */
   | readonly [
       'rung',

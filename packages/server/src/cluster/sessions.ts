@@ -138,6 +138,7 @@ function lookupOf({
     },
     hasHungUp: table.hasHungUp,
     knowsEnd: table.knowsEnd,
+    hasLeft: table.hasLeft,
     holdsAny: (id) => askOwner('holdsAny', id),
     isIdle: table.isIdle,
     inCall: (id) => askOwner('inCall', id),

@@ -30,6 +30,8 @@ const ruleOfShape: Readonly<Record<ServerEventName, RuleId>> = {
   'call.alerting': 'EXT5',
   'call.media': 'MEDIA1',
   'call.peer_away': 'PEER1',
+  'call.peer_moved': 'EXT5',
+  'call.listed': 'EXT2',
   'call.peer_back': 'PEER1',
   'presence.state': 'EXT2',
   'presence.changed': 'EXT1',

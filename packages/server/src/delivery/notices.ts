@@ -16,7 +16,7 @@ export interface Notices {
   tellRung(key: string, step: Step): MaybePromise<unknown>[]
   /**
    * When a client returns and another device has taken its place, the service tells it so, or how the call ended there
-   * [PLACE2]. The push waits in the log of the session that left, as what it missed of any other call does [RES1, WS4].
+   * [PLACE2], and tells a session whose place was taken so at once [TAKE1]. The push waits in the log of the session that left, as what it missed of any other call does [RES1, WS4].
    */
   tellLeft(key: string, step: Step, move: PlaceMove): MaybePromise<unknown>
 }
@@ -44,9 +44,9 @@ export function createNotices({ sessions, now }: NoticesOptions): Notices {
   return {
     tellRung: (key, { call, event }) =>
       event.notices.filter(({ to }) => to.place === 'rung').map((notice) => tellRung(key, call, notice)),
-    tellLeft(key, { call, event }, { side, from, leftDevice }) {
+    tellLeft(key, { call, event }, { side, from, leftDevice, taken }) {
       if (leftDevice === undefined) return
-      const data = elsewhereData(call, 'answered_elsewhere', event.by)
+      const data = elsewhereData(call, taken ? 'taken_elsewhere' : 'answered_elsewhere', event.by)
       const elsewhere: Notice = { to: { place: side }, event: 'call.cancelled', data }
       const [ended] = isLive(call) ? [] : event.notices
       const push = pushOf(key, call, ended ?? elsewhere)
@@ -70,8 +70,10 @@ export function pushesTo(key: string, { call, event }: Step, side: Side): readon
   return [...noticed, ...(event.peers ?? []).filter(({ to }) => to === side).map((news) => peerPush(key, call, news))]
 }
 
-function peerPush(key: string, call: Call, { event, data }: PeerNews): Push {
-  return { kind: 'peer', call: key, version: call.version, text: JSON.stringify({ event, data }) }
+function peerPush(key: string, call: Call, news: PeerNews): Push {
+  const { event, data } = news
+  const push: Push = { kind: 'peer', call: key, version: call.version, text: JSON.stringify({ event, data }) }
+  return 'needs' in news ? { ...push, needs: news.needs } : push
 }
 
 function pushOf(key: string, call: Call, notice: Notice): Push {

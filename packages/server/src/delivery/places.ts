@@ -82,10 +82,10 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
 
   return {
     apply,
-    move(key, call, { side, from, lost }, gate) {
+    move(key, call, { side, from, lost, taken }, gate) {
       const place = placeOf(call, side)
       if (place === null) return undefined
-      const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost)
+      const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost, taken)
       return andThen(passOn(), (isThere) =>
         isThere ? undefined : andThen(apply(key, call, side, { holds: true, gate }), () => passOn()),
       )

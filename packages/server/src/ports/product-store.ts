@@ -12,7 +12,7 @@ export interface ProductKey {
   readonly createdAt: number
 }
 
-/** What a product may set for itself [HOOK5, INV5, PRES1, PRIV1, RING1]. */
+/** What a product may set for itself [HOOK5, INV5, PRES1, PRIV1, RING1, TAKE1]. */
 export interface ProductSettings {
   readonly busy: 'allow' | 'reject'
   /** Whether `call.invited` says `callee_busy` [INV2]. */
@@ -23,6 +23,8 @@ export interface ProductSettings {
   readonly media: 'all' | 'relay'
   /** `peers`: participants see whether those are there whom their token allows them to call [PRES1]. */
   readonly presence: 'off' | 'peers'
+  /** Whether devices of a participant may take answered calls from each other [TAKE1]. */
+  readonly take: boolean
   /** Who is asked about each invite before it rings; null: nobody [HOOK5]. */
   readonly inviteUrl: string | null
   /** What the questions are signed with, `whsec_…`; null where nobody is asked. */
@@ -37,6 +39,7 @@ export const defaultProductSettings: ProductSettings = {
   ringTimeoutMs: null,
   media: 'all',
   presence: 'off',
+  take: true,
   inviteUrl: null,
   inviteSecret: null,
   inviteFailure: 'refuse',
@@ -48,6 +51,8 @@ export interface Policies {
   readonly relayOnly: readonly string[]
   /** Products whose participants see whether their peers are there [PRES1]. */
   readonly presence: readonly string[]
+  /** Products in which no device takes an answered call from another one [TAKE1]. */
+  readonly fixed: readonly string[]
   /** Keys that are disabled now [KEY1]. */
   readonly disabledKeys: readonly string[]
 }

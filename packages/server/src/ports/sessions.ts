@@ -191,6 +191,8 @@ export interface SessionLookup {
   hasHungUp(sessionId: string): boolean
   /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
   knowsEnd(sessionId: string, call: string): boolean
+  /** Whether a session of this process had a place in the call that has passed on to another one. */
+  hasLeft(sessionId: string, call: string): boolean
   holdsAny(sessionId: string): MaybePromise<boolean>
   /**
    * Whether a session of this process has a socket and nothing else: no call, no ring, and its client has received everything
@@ -276,6 +278,7 @@ export interface SessionPlaces {
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
    * what waits. False where there is no session to move it to. `gate` as in `SessionStep`, where the one of before had none.
    * `isLost`: the place was found lost before: then a silent owner of that session keeps nobody waiting.
+   * `isTaken`: nothing of what the peer signalled goes along, because the connection that it was for is gone [TAKE1].
    */
   move(
     call: string,
@@ -285,6 +288,7 @@ export interface SessionPlaces {
     version?: number,
     gate?: boolean,
     isLost?: boolean,
+    isTaken?: boolean,
   ): MaybePromise<boolean>
   /**
    * Keeps a relay of a session until its call is accepted [REL2]. `closed`: what was kept has been taken, and the call

@@ -1,6 +1,6 @@
 /**
  * What a process knows of all products and keys, so that nothing waits for a store: which products pass relayed addresses
- * alone [PRIV1], and which keys are disabled [KEY1]. What another process changes it hears within `lookMs`.
+ * alone [PRIV1], what their participants may do, and which keys are disabled [KEY1]. What another process changes it hears within `lookMs`.
  *
  *   const policies = createPolicies({ products, onDisabled, onError })
  *   await policies.start()                  reads them; rejects where the store fails
@@ -23,6 +23,8 @@ export interface ProductPolicies {
   isRelayOnly(product: string): boolean
   /** Whether participants of the product see if their peers are there [PRES1]. */
   isPresenceOpen(product: string): boolean
+  /** Whether devices of a participant may take answered calls from each other [TAKE1]. */
+  mayTake(product: string): boolean
   /** Whether the key with this tag is disabled now. */
   isDisabled(tag: string | null): boolean
 }
@@ -33,6 +35,7 @@ const lookMs = 300
 export function createPolicies({ products, onDisabled, onError }: PoliciesOptions): ProductPolicies {
   let relayOnly: ReadonlySet<string> = new Set()
   let presence: ReadonlySet<string> = new Set()
+  let fixed: ReadonlySet<string> = new Set()
   let disabled: ReadonlySet<string> = new Set()
 
   async function look(): Promise<void> {
@@ -40,6 +43,7 @@ export function createPolicies({ products, onDisabled, onError }: PoliciesOption
     const before = disabled
     relayOnly = new Set(found.relayOnly)
     presence = new Set(found.presence)
+    fixed = new Set(found.fixed)
     disabled = new Set(found.disabledKeys.map(keyTag))
     if ([...disabled].some((tag) => !before.has(tag))) onDisabled()
   }
@@ -48,6 +52,7 @@ export function createPolicies({ products, onDisabled, onError }: PoliciesOption
     ...lookEvery(lookMs, look, onError),
     isRelayOnly: (product) => relayOnly.has(product),
     isPresenceOpen: (product) => presence.has(product),
+    mayTake: (product) => !fixed.has(product),
     isDisabled: (tag) => tag !== null && disabled.has(tag),
   }
 }

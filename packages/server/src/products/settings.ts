@@ -18,7 +18,7 @@ class Bad extends Error {}
 
 /** Settings as a backend sends them: what is not given stays as it is. Fields that are not known are ignored. */
 export function readSettings(body: Readonly<Record<string, unknown>>, guard: AddressGuard): SettingsRead {
-  const { busy, reveal_busy, ring_timeout_ms, media, presence, invite_url, invite_failure } = body
+  const { busy, reveal_busy, ring_timeout_ms, media, presence, take, invite_url, invite_failure } = body
   try {
     const changes = {
       ...(busy !== undefined && { busy: oneOf('busy', busy, ['allow', 'reject']) }),
@@ -26,6 +26,7 @@ export function readSettings(body: Readonly<Record<string, unknown>>, guard: Add
       ...(ring_timeout_ms !== undefined && { ringTimeoutMs: ringTimeout(ring_timeout_ms) }),
       ...(media !== undefined && { media: oneOf('media', media, ['all', 'relay']) }),
       ...(presence !== undefined && { presence: oneOf('presence', presence, ['off', 'peers']) }),
+      ...(take !== undefined && { take: flag('take', take) }),
       ...(invite_url !== undefined && inviteHook(invite_url, guard)),
       ...(invite_failure !== undefined && {
         inviteFailure: oneOf('invite_failure', invite_failure, ['allow', 'refuse']),
@@ -73,6 +74,7 @@ export function shownSettings(product: string, settings: ProductSettings): Produ
     ring_timeout_ms: settings.ringTimeoutMs,
     media: settings.media,
     presence: settings.presence,
+    take: settings.take,
     invite_url: settings.inviteUrl,
     invite_failure: settings.inviteFailure,
   }

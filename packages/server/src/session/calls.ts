@@ -106,6 +106,12 @@ export function holdsPlace({ calls }: Knowing, call: string): boolean {
   return calls?.get(call)?.place !== undefined
 }
 
+/** Whether it had the place of its side until that passed on to another session. */
+export function hasLeft({ calls }: Knowing, call: string): boolean {
+  const known = calls?.get(call)
+  return known?.had !== undefined && known.place === undefined
+}
+
 /** Whether the call rings at the session. */
 export function ringsAt({ calls }: Knowing, call: string): boolean {
   return calls?.get(call)?.isRinging === true

@@ -1,7 +1,7 @@
 import { participantKey } from '../call/call.ts'
 import type { AtOnce } from '../ports/maybe.ts'
 import type { SessionLookup } from '../ports/sessions.ts'
-import { hasPlace, isAware, isThere, knowsOver, someCall } from './calls.ts'
+import { hasLeft, hasPlace, isAware, isThere, knowsOver, someCall } from './calls.ts'
 import type { Registry } from './registry.ts'
 import { isIdle, lostOf, type Session, seenOf, sinkOf } from './session.ts'
 
@@ -40,6 +40,7 @@ export function createLookups({ get, live }: Registry): AtOnce<SessionLookup> {
     },
     seen: (participant) => live.of(participantKey(participant)).map(seenOf),
     knowsEnd: (sessionId, call) => is(sessionId, (session) => knowsOver(session, call)),
+    hasLeft: (sessionId, call) => is(sessionId, (session) => hasLeft(session, call)),
     holdsAny: (sessionId) => is(sessionId, (session) => someCall(session, hasPlace)),
     isIdle: (sessionId) => is(sessionId, isIdle),
     inCall: (sessionId) => is(sessionId, (session) => someCall(session, isThere)),

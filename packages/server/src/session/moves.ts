@@ -1,4 +1,5 @@
 import { isLast } from '../ports/push.ts'
+import type { Sessions } from '../ports/sessions.ts'
 import { callOf, rest } from './calls.ts'
 import type { Parcel } from './parcel.ts'
 import { accept, give, hold, release } from './places.ts'
@@ -15,9 +16,9 @@ export interface AcceptHow {
 /** Places that pass from one session of a participant to another [PLACE2]. */
 export interface Moves {
   /** See `Sessions`. */
-  move(call: string, from: string, to: string, settled: boolean, version?: number, gate?: boolean): boolean
+  move(...move: Parameters<Sessions['move']>): boolean
   /** A place passes on to a session of another process: what goes along. Again the same, until `gave`. */
-  give(sessionId: string, call: string, version: number): Parcel | undefined
+  give(sessionId: string, call: string, version: number, isTaken?: boolean): Parcel | undefined
   gave(sessionId: string, call: string): void
   /** The place, and what came along with it from another process. False where there is no such session. */
   accept(call: string, to: string, parcel: Parcel, how: AcceptHow): boolean
@@ -41,7 +42,7 @@ export function createMoves(
   }
 
   return {
-    move(call, from, to, settled, version = newestVersion, gate = false) {
+    move(call, from, to, settled, version = newestVersion, gate = false, _isLost = false, isTaken = false) {
       const source = get(from)
       const target = get(to)
       if (target === undefined) return false
@@ -49,14 +50,14 @@ export function createMoves(
       // Where it has passed on again, it is not to be taken back.
       if (!hold(target, call, settled, version)) return true
       changed(target)
-      accept(target, call, give(source, call, version), gate, append)
+      accept(target, call, give(source, call, version, isTaken), gate, append)
       leave(source, call)
       return true
     },
-    give(sessionId, call, version) {
+    give(sessionId, call, version, isTaken) {
       const source = changing(sessionId)
       if (source === undefined) return undefined
-      const parcel = give(source, call, version)
+      const parcel = give(source, call, version, isTaken)
       callOf(source, call).parcel = parcel
       leave(source, call)
       return parcel

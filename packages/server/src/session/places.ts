@@ -146,8 +146,8 @@ export function noteTaken(session: Session, { source }: Push): void {
   if (session.taken.size > mostSenders) session.taken.delete(session.taken.keys().next().value!)
 }
 
-/** Takes out of a session what goes along with a place that passes on. */
-export function give(source: Session, call: string, version: number): Parcel {
+/** Takes out of a session what goes along with a place that passes on; `isTaken`: nothing that the peer signalled. */
+export function give(source: Session, call: string, version: number, isTaken = false): Parcel {
   const before = source.calls?.get(call)
   if (before?.parcel !== undefined) return before.parcel
   // Told before, perhaps by another node: what an extended one with a socket had stays in its log.
@@ -156,7 +156,10 @@ export function give(source: Session, call: string, version: number): Parcel {
   // How it ended for a device that has left is for that one [PLACE2].
   const isWanted = (push: Push) => push.call === call && push.kind !== 'media' && (isHeld || !isLast(push))
   const unproven = isPassed ? [] : takeUnproven(source, isWanted)
-  const entries = withoutOldAnswers(source, call, unproven).map(({ push, at }) => ({ push, at }))
+  const wanted = isTaken
+    ? unproven.filter(({ push }) => push.kind !== 'relay')
+    : withoutOldAnswers(source, call, unproven)
+  const entries = wanted.map(({ push, at }) => ({ push, at }))
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
@@ -164,8 +167,8 @@ export function give(source: Session, call: string, version: number): Parcel {
     entries,
     told: [before?.version ?? 0, before?.peerVersion ?? 0] as const,
     media: before?.media,
-    kept: before?.kept,
-    gate: before?.gate,
+    kept: isTaken && before?.kept ? { ...before.kept, pushes: [], bytes: 0 } : before?.kept,
+    gate: isTaken && before?.gate ? [] : before?.gate,
     taken,
   }
   callOf(source, call).placeVersion = version

@@ -8,6 +8,7 @@ import type { Call, Party } from '../call/call.ts'
 export function aboutRequest(request: ClientRequest): readonly string[] {
   switch (request.event) {
     case 'auth.refresh':
+    case 'call.list':
     case 'presence.watch':
       return []
     case 'call.invite': {

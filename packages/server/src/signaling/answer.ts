@@ -1,3 +1,4 @@
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
 import type { CallAck } from '@ringwire/protocol/events/call'
@@ -15,7 +16,7 @@ export type Answer =
       readonly isOfLog?: boolean
     }
   | {
-      readonly event: 'call.invited' | 'presence.state' | 'auth.refreshed'
+      readonly event: 'call.invited' | 'call.listed' | 'presence.state' | 'auth.refreshed'
       readonly data: unknown
       readonly refreshed?: SessionClaims | undefined
       readonly handedOn?: Promise<void> | undefined
@@ -43,6 +44,12 @@ export function refused(code: ErrorCode): Answer {
 /** For a base session there is no such event. */
 export function onlyExtended(event: ClientEventName): Answer {
   const message = `There is no such event: ${event}. Extended sessions have it: connect with ?ext=1.`
+  return { error: errorBody('UNKNOWN_EVENT', { message }) }
+}
+
+/** For a session that did not list the capability there is no such event [EXT6]. */
+export function onlyWith(capability: Capability, event: ClientEventName): Answer {
+  const message = `There is no such event: ${event}. Connect with ?ext=1&can=${capability} for it.`
   return { error: errorBody('UNKNOWN_EVENT', { message }) }
 }
 

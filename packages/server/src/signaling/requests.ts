@@ -1,17 +1,18 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { ClientRequest } from '@ringwire/protocol/envelope'
-import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
+import type { ActiveCall, AuthRefreshed, CallListed } from '@ringwire/protocol/events/auth'
 import { readReason } from '@ringwire/protocol/events/call'
 import type { PresenceState, PresenceWatch } from '@ringwire/protocol/events/presence'
 import type { Verification } from '../auth/tokens.ts'
 import { sameParticipant } from '../call/call.ts'
+import type { ReadActiveCalls } from '../calls/active-calls.ts'
 import type { Calls } from '../calls/calls.ts'
 import type { Quality } from '../calls/quality.ts'
 import type { Relay } from '../calls/relay.ts'
 import type { ClientSession, Waiter } from '../calls/request.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Presence } from '../presence/presence.ts'
-import { type Answer, acknowledged, answered, onlyExtended, refused, relayed } from './answer.ts'
+import { type Answer, acknowledged, answered, onlyExtended, onlyWith, refused, relayed } from './answer.ts'
 
 /** A session as its requests know it. */
 export interface RequestingSession extends ClientSession {
@@ -24,6 +25,7 @@ export interface RequestingSession extends ClientSession {
 export interface RequestsOptions {
   readonly calls: Calls
   readonly relay: Relay
+  readonly activeCalls: ReadActiveCalls
   readonly quality: Pick<Quality, 'report'>
   readonly presence: Pick<Presence, 'watch' | 'restrict'>
   readonly isPresenceOpen: (product: string) => boolean
@@ -50,7 +52,7 @@ export type HandleRequest = (
 
 /** What each request does, and what is answered. */
 export function createRequests(options: RequestsOptions): HandleRequest {
-  const { calls, relay, quality, now } = options
+  const { calls, relay, quality, activeCalls, now } = options
 
   return (session, request, waiter) => {
     if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
@@ -90,6 +92,12 @@ export function createRequests(options: RequestsOptions): HandleRequest {
         return calls
           .verb(session, verbs[request.event], request.data.call_uuid, readReason(request.data.reason), waiter)
           .then(acknowledged)
+      case 'call.take':
+        if (!session.can?.includes('take')) return onlyWith('take', 'call.take')
+        return calls.take(session, request.data.call_uuid, waiter).then(acknowledged)
+      case 'call.list':
+        if (!session.can?.includes('take')) return onlyWith('take', 'call.list')
+        return activeCalls(session).then(listed)
       case 'call.alerting':
         return calls.alerting(session, request.data.call_uuid, numberOf(session, request)).then(acknowledged)
       case 'presence.watch':
@@ -98,6 +106,11 @@ export function createRequests(options: RequestsOptions): HandleRequest {
         return refresh(options, session, request.data.token)
     }
   }
+}
+
+function listed(calls: readonly ActiveCall[]): Answer {
+  const data: CallListed = { active_calls: [...calls] }
+  return { event: 'call.listed', data }
 }
 
 /** A session may only watch its peers, and only if the product allows it [PRES1]. */
@@ -139,7 +152,15 @@ function numberOf({ extended }: RequestingSession, { n }: ClientRequest): number
   return extended && typeof n === 'number' ? n : undefined
 }
 
-const own: readonly ClientEventName[] = ['call.alerting', 'call.media', 'call.stats', 'presence.watch', 'auth.refresh']
+const own: readonly ClientEventName[] = [
+  'call.take',
+  'call.list',
+  'call.alerting',
+  'call.media',
+  'call.stats',
+  'presence.watch',
+  'auth.refresh',
+]
 
 /** What a token may permit or not; the rest is the session's own business. */
 function isAction(event: ClientEventName): boolean {

@@ -122,13 +122,20 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
         ringTimeoutMs: 5000,
         media: 'relay',
         presence: 'peers',
+        take: false,
         inviteUrl: 'https://shop.example/invites?of="ä"',
         inviteSecret: 'whsec_one',
         inviteFailure: 'allow',
       }
       expect(await store().changeSettings('p1', settings)).toEqual(settings)
       expect(await store().settings('p1')).toEqual(settings)
-      const changes = { revealBusy: false, ringTimeoutMs: null, media: 'all', inviteFailure: 'refuse' } as const
+      const changes = {
+        revealBusy: false,
+        ringTimeoutMs: null,
+        media: 'all',
+        take: true,
+        inviteFailure: 'refuse',
+      } as const
       const after = { ...settings, ...changes }
       expect(await store().changeSettings('p1', changes)).toEqual(after)
       expect(await store().settings('p1')).toEqual(after)
@@ -166,18 +173,18 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       const { other } = harness
       await put('k8')
       await put('k9')
-      await store().changeSettings('p8', { media: 'relay', presence: 'peers' })
+      await store().changeSettings('p8', { media: 'relay', presence: 'peers', take: false })
       await store().changeSettings('p9', {})
       await store().setDisabled('k8', true, 1000)
       const policies = async () => {
-        const { relayOnly, presence, disabledKeys } = await other.policies()
-        const ours = [relayOnly, presence].map((all) => all.filter((name) => /^p[89]$/.test(name)))
+        const { relayOnly, presence, fixed, disabledKeys } = await other.policies()
+        const ours = [relayOnly, presence, fixed].map((all) => all.filter((name) => /^p[89]$/.test(name)))
         return [...ours, disabledKeys.filter((id) => /^k[89]$/.test(id))]
       }
-      expect(await policies()).toEqual([['p8'], ['p8'], ['k8']])
-      await store().changeSettings('p8', { media: 'all', presence: 'off' })
+      expect(await policies()).toEqual([['p8'], ['p8'], ['p8'], ['k8']])
+      await store().changeSettings('p8', { media: 'all', presence: 'off', take: true })
       await store().setDisabled('k8', false, 1000)
-      expect(await policies()).toEqual([[], [], []])
+      expect(await policies()).toEqual([[], [], [], []])
     })
 
     test('[SRV2] tokens that were taken back: the latest instant stays, and what is written later is found later', async () => {

@@ -110,6 +110,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     prove: (id, seq) => home(id).prove(id, seq),
     apply: (id, step) => (step.orOpen === undefined ? away(id) : next()).apply(id, step),
     knowsEnd: (id, call) => home(id).knowsEnd(id, call),
+    hasLeft: (id, call) => home(id).hasLeft(id, call),
     holdsAny: (id) => away(id).holdsAny(id),
     isIdle: (id) => home(id).isIdle(id),
     inCall: (id) => away(id).inCall(id),

@@ -42,6 +42,22 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         expect(numbersOf(taker.socket)).toEqual([0, 1, 3, 4, 5, 6])
       })
 
+      test('[TAKE1] nothing that the peer signalled goes to a session that takes a held place', async () => {
+        const participant = somebody()
+        const seen = await holder(participant)
+        await relays(sessions(), seen.id, 'c', [3, 4])
+        await sessions().append(seen.id, { ...notice('c', 4, 5), kind: 'peer' })
+        expect(sessions().hasLeft(seen.id, 'c')).toBe(false)
+        const taker = await openReady(sessions(), { participant })
+        expect(await sessions().move('c', seen.id, taker.id, true, 6, false, false, true)).toBe(true)
+        await given().settled()
+        expect(sessions().hasLeft(seen.id, 'c')).toBe(true)
+        expect(sessions().hasLeft(taker.id, 'c')).toBe(false)
+        await relays(sessions(), taker.id, 'c', [7])
+        await given().settled()
+        expect(numbersOf(taker.socket)).toEqual(extended ? [5, 7] : [7])
+      })
+
       test('[EXT1] the taker numbers what it gets as its own', async () => {
         const participant = somebody()
         const seen = await holder(participant)

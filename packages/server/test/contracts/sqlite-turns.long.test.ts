@@ -120,6 +120,8 @@ function sent(pair: ExtendedPair, token: string): Readonly<Record<ClientEventNam
     'webrtc.ice_candidate': () => caller.request('webrtc.ice_candidate', { ...call, candidate }),
     'call.connected': () => callee.request('call.connected', call),
     'call.media': () => caller.request('call.media', { ...call, ...media }),
+    'call.take': () => caller.request('call.take', call),
+    'call.list': () => caller.request('call.list', {}),
     'call.stats': () => caller.request('call.stats', { ...call, stats: { rtt_ms: 1 } }),
     'call.end': () => caller.request('call.end', call),
   }
@@ -127,7 +129,11 @@ function sent(pair: ExtendedPair, token: string): Readonly<Record<ClientEventNam
 
 async function connectBusy(service: InProcessService): Promise<ExtendedPair> {
   const calleeId = `agent-${crypto.randomUUID()}`
-  const caller = await connectExtended(service, { user_id: busy.userId, role: busy.role, device_id: 'phone' })
+  const caller = await connectExtended(
+    service,
+    { user_id: busy.userId, role: busy.role, device_id: 'phone' },
+    { can: 'take' },
+  )
   const callee = await connectExtended(service, { user_id: calleeId, role: 'agent' })
   return { caller, callee, callerId: busy.userId, calleeId }
 }

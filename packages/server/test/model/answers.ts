@@ -21,9 +21,18 @@ export function checkAnswer(
     violated('pure', 'the call of the answer is not the call of the steps')
   }
   if (side === undefined) return refusedWith(decision, verb, 'CALL_NOT_FOUND')
+  if (verb === 'take') return checkTaken(call, side, actor, decision)
   if (!isLive(call)) return checkLate(call, side, verb, decision, now)
   if (call.status === 'ringing' && side === 'callee') return checkRung(call, actor, verb, decision, rungSessions)
   checkSeated(call, side, actor, verb, decision, now)
+}
+
+/** An answered call goes on at whoever asks, and is otherwise as it was [TAKE1]. */
+function checkTaken(call: Call, side: Side, actor: Actor, decision: Decision) {
+  if (!isAnswered(call)) return refusedWith(decision, 'take', 'CALL_INVALID_STATE')
+  if (!decision.ok || !holds(decision.call, side, actor)) return violated('TAKE1', 'who asked has no place')
+  if (decision.call.status !== call.status) violated('call states', `take made the call ${decision.call.status}`)
+  if (holds(call, side, actor) !== (decision.steps.length === 0)) violated('TAKE1', 'take of its holder is news')
 }
 
 /** Which verb leads to which end, and whose reason counts [END1]. */

@@ -261,7 +261,8 @@ export function checkStrangers(machine: Machine): number {
       const commands: CallCommand[] = clientVerbs.flatMap((verb) =>
         commandsOf(verb, actor).map(({ command }) => command),
       )
-      for (const command of [...commands, { type: 'arrive', actor } as const]) {
+      const others = (['arrive', 'take'] as const).map((type) => ({ type, actor }))
+      for (const command of [...commands, ...others]) {
         const wrong = difference(decide(call, command, now, durations), expected)
         if (wrong !== undefined) violated('ENV5', `${name}: ${command.type} by a stranger\n${wrong}`)
         cases++

@@ -36,9 +36,13 @@ function endOfAbsence(call: AnsweredCall, side: Side): { since: number; until: n
 }
 
 /** What each side of an answered call has to hear of the other's absence [PEER1]. */
-function peersOf(was: Call, is: Call): Pick<Step['event'], 'peers'> {
+function peersOf(was: Call, is: Call, moved: Step['event']['moved']): Pick<Step['event'], 'peers'> {
   if (!isAnswered(is)) return {}
-  const peers: PeerNews[] = []
+  // First of all that it goes on at another device [TAKE1].
+  const peers: PeerNews[] = (moved ?? []).flatMap(({ side, taken }): PeerNews[] => {
+    const to = side === 'caller' ? 'callee' : 'caller'
+    return taken ? [{ to, event: 'call.peer_moved', data: { call_uuid: is.callUuid }, needs: 'take' }] : []
+  })
   for (const [side, to] of [
     ['caller', 'callee'],
     ['callee', 'caller'],
@@ -59,7 +63,7 @@ function peersOf(was: Call, is: Call): Pick<Step['event'], 'peers'> {
 
 /** A step with what the tables leave to the places before and after it. */
 export function withPeers(was: Call, { call, event }: Step): Step {
-  return { call, event: { ...event, ...peersOf(was, call) } }
+  return { call, event: { ...event, ...peersOf(was, call, event.moved) } }
 }
 
 /** The caller is to offer anew where another session comes to a place that its client closed [PLACE5]. */

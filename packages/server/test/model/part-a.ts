@@ -12,6 +12,7 @@ import {
   checkStops,
   checkTime,
 } from './service-check.ts'
+import { checkTakes } from './take-check.ts'
 import { checkVerdicts } from './verdict-check.ts'
 
 /** The one that takes as long as all the others. */
@@ -26,6 +27,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[END1] every verb on a call that is over, early and late', check: checkOver },
   { name: '[ENV5] [ID1] strangers, the other role and the other product find no call', check: checkStrangers },
   { name: '[WS5] a session whose token is over enters no call that began later', check: checkExpiry },
+  { name: '[TAKE1] every session takes the place of its side in every state', check: checkTakes },
   { name: '[END2] busy rejects of several sessions', check: checkBusy },
   { name: '[PLACE2] [RES2] arrivals take what they, who they name, or their device left', check: checkArrivals },
   { name: '[END3] [END6] a loss counts on the node where its session has the place', check: checkLosses },

@@ -3,6 +3,7 @@ import { isAnswered, isLive } from '../../src/call/call.ts'
 import type { Notice, Step } from '../../src/call/effects.ts'
 import { acceptedAgain } from './expected.ts'
 import { violated } from './machine.ts'
+import { toldOfTake } from './take-check.ts'
 import {
   type Client,
   dueOf,
@@ -71,7 +72,7 @@ export function checkStep(setup: Setup, before: TrackedCall | undefined, step: S
   if (personOf(setup, call.callee, call.product) !== before.callee) violated('call', 'another callee')
   checkInstants(was, call, cause)
   for (const side of ['caller', 'callee'] as const) checkPlace(before, call, side, cause)
-  checkQueues(was, step)
+  checkQueues(was, step, cause)
   if (!isLive(call)) checkEnd(setup, before, was, call, cause)
   checkNotices(before, was, step, cause)
 }
@@ -129,7 +130,7 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
   if (own === undefined || is.sessionId !== own.sessionId)
     return violated('PLACE2', `a ${side} got the place without asking`)
   if (is.deviceId !== own.deviceId || is.node !== own.node) violated('PLACE1', 'the place names another device or node')
-  if (was !== null && cause.kind !== 'arrive' && !mayHave(was, own, cause.now))
+  if (was !== null && cause.kind !== 'arrive' && cause.verb !== 'take' && !mayHave(was, own, cause.now))
     violated('PLACE3', 'a held place was taken, or another device was faster than its holder')
   if (cause.kind === 'arrive') {
     const isOwn = was?.sessionId === is.sessionId
@@ -143,15 +144,16 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
 }
 
 /** What waits for a place waits for its holder, and goes to whoever takes it: to nobody else, and from nobody else. */
-function checkQueues(was: Call, { call, event }: Step) {
+function checkQueues(was: Call, { call, event }: Step, { verb }: Cause) {
   const waits = { caller: seatIn(was, 'caller')?.sessionId, callee: seatIn(was, 'callee')?.sessionId }
   if (event.moved?.length === 0) violated('PLACE2', 'something passed on, and that is nothing')
-  for (const { side, from, leftDevice, lost } of event.moved ?? []) {
+  for (const { side, from, leftDevice, lost, taken } of event.moved ?? []) {
+    if ((taken === true) !== (verb === 'take')) violated('TAKE1', `whether the place of the ${side} was taken`)
     if ((lost === true) !== (seatIn(was, side)?.state === 'vacant'))
       violated('PLACE2', `whether the place of the ${side} was lost before it passed on`)
     const to = seatIn(call, side)?.sessionId
     const [left, device] = [seatIn(was, side)?.deviceId, seatIn(call, side)?.deviceId]
-    if (leftDevice !== (left === device ? undefined : left))
+    if (leftDevice !== (left === device && !taken ? undefined : left))
       violated('PLACE2', `whether the device of the ${side} is told that another one took its place`)
     if (waits[side] !== from || to === from)
       violated('PLACE2', `what waits for the ${side} does not pass on from ${from}`)
@@ -228,8 +230,9 @@ const crossing: readonly Verb[] = ['cancel', 'reject', 'busy']
 function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cause: Cause) {
   const { notices } = event
   if (was.status === call.status) {
+    const isTaken = (side: Side) => event.moved?.some((move) => move.side === side && move.taken === true)
     const due = (['caller', 'callee'] as const).flatMap((side) =>
-      acceptedAgain(was, seatIn(was, side), seatIn(call, side)),
+      isTaken(side) ? toldOfTake(was, side) : acceptedAgain(was, seatIn(was, side), seatIn(call, side)),
     )
     if (!Bun.deepEquals(notices, due)) violated('PLACE5', `${event.type} told ${JSON.stringify(notices)}`)
     return

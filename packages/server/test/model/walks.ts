@@ -45,7 +45,7 @@ const kinds = [
 
 const spoken: readonly Verb[] = [
   ...(['accept', 'accept', 'connected', 'connected', 'relay', 'relay', 'relay', 'busy'] as const),
-  ...(['reject', 'cancel', 'end'] as const),
+  ...(['reject', 'cancel', 'end', 'take', 'take'] as const),
 ]
 
 const number = fc.nat({ max: 1 << 10 })

@@ -66,8 +66,8 @@ export interface Draft {
   readonly calls: TrackedCall[]
 }
 
-export type Verb = 'accept' | 'connected' | 'reject' | 'busy' | 'cancel' | 'end' | 'relay'
-export const verbs: readonly Verb[] = ['accept', 'connected', 'reject', 'busy', 'cancel', 'end', 'relay']
+export type Verb = 'accept' | 'connected' | 'reject' | 'busy' | 'cancel' | 'end' | 'relay' | 'take'
+export const verbs: readonly Verb[] = ['accept', 'connected', 'reject', 'busy', 'cancel', 'end', 'relay', 'take']
 
 /** What can happen. Clients and calls are named by their index. */
 export type WorldEvent =

@@ -142,6 +142,7 @@ export function startRest(options: RestOptions): RestService {
     onDoubt: () => {},
     onNodeDied: () => {},
     isRelayOnly: () => false,
+    mayTake: () => true,
     inviteHook: { ask: () => Promise.reject(new Error('no product has an invite hook')) },
     onPassed() {},
     recorder,

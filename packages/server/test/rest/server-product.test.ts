@@ -33,7 +33,7 @@ async function read(schema: TSchema, asked: Promise<Response>): Promise<any> {
 const first = {
   product: 'shop',
   ...{ busy: 'allow', reveal_busy: false, ring_timeout_ms: null, media: 'all', presence: 'off' },
-  ...{ invite_url: null, invite_failure: 'refuse' },
+  ...{ take: true, invite_url: null, invite_failure: 'refuse' },
 }
 
 test('[HOOK5] settings are shown and changed; what is not given stays, and null means what a product has at first', async () => {
@@ -44,6 +44,7 @@ test('[HOOK5] settings are shown and changed; what is not given stays, and null 
     ring_timeout_ms: 5_000,
     media: 'relay',
     presence: 'peers',
+    take: false,
     more: 1,
   }
   const { more: _, ...changed } = change
@@ -73,6 +74,7 @@ for (const [body, message] of [
   [{ ring_timeout_ms: '9000' }, 'ring_timeout_ms must be a whole number'],
   [{ media: null }, 'media must be all or relay.'],
   [{ presence: 'all' }, 'presence must be off or peers.'],
+  [{ take: 'no' }, 'take must be true or false.'],
   [{ invite_failure: 'ring' }, 'invite_failure must be allow or refuse.'],
   [{ invite_url: 7 }, 'invite_url must be an absolute URL'],
   [{ invite_url: 'http://backend.example.com/' }, 'invite_url must begin with https://.'],

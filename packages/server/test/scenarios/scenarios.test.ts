@@ -52,6 +52,7 @@ import { registerPeers } from './extended/peers.ts'
 import { registerPresence } from './extended/presence.ts'
 import { registerResume } from './extended/resume.ts'
 import { registerSessions } from './extended/sessions.ts'
+import { registerTakes } from './extended/takes.ts'
 import { registerToldBack } from './extended/told-back.ts'
 import { registerUpstream } from './extended/upstream.ts'
 import { compositionNames, type Group, groups } from './table.ts'
@@ -122,7 +123,10 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerTokenExpiryScenarios(name, startLimited)
   },
   cutting: ({ name, start }) => registerCutting(name, start),
-  devices: ({ name, start }) => registerDevices(name, start),
+  devices({ name, start }) {
+    registerDevices(name, start)
+    registerTakes(name, start)
+  },
   peers({ name, start }) {
     registerHolds(name, start)
     registerPeers(name, start)

@@ -53,7 +53,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'what waited in a place does not go along',
     file: deliveredPlaces,
-    find: 'const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost)',
+    find: 'const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost, taken)',
     put: 'const passOn = () => true',
   },
   {

@@ -58,6 +58,7 @@ const settingsSql = `SELECT ${settingsColumns} FROM product_settings WHERE produ
 /** Parameters come as texts, as numbers of 64 bits, or as truth values. */
 const typeOf = new Map([
   ['reveal_busy', '::boolean'],
+  ['take', '::boolean'],
   ['ring_timeout_ms', '::int'],
 ])
 const placeOf = (index: number, column: string) => `$${index + 1}${typeOf.get(column) ?? '::text'}`

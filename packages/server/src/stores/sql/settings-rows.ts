@@ -7,6 +7,7 @@ export interface SettingsRow {
   ring_timeout_ms: number | null
   media: ProductSettings['media']
   presence: ProductSettings['presence']
+  take: boolean | number
   invite_url: string | null
   invite_secret: string | null
   invite_failure: ProductSettings['inviteFailure']
@@ -20,6 +21,7 @@ const columnOf: Readonly<Record<Name, keyof SettingsRow>> = {
   ringTimeoutMs: 'ring_timeout_ms',
   media: 'media',
   presence: 'presence',
+  take: 'take',
   inviteUrl: 'invite_url',
   inviteSecret: 'invite_secret',
   inviteFailure: 'invite_failure',
@@ -36,6 +38,7 @@ export function settingsOf(row: SettingsRow): ProductSettings {
     ringTimeoutMs: row.ring_timeout_ms,
     media: row.media,
     presence: row.presence,
+    take: Boolean(row.take),
     inviteUrl: row.invite_url,
     inviteSecret: row.invite_secret,
     inviteFailure: row.invite_failure,

@@ -49,6 +49,7 @@ const namesSql = (column: string, from: string) =>
 const policiesSql = {
   relayOnly: namesSql('product', "product_settings WHERE media = 'relay'"),
   presence: namesSql('product', "product_settings WHERE presence = 'peers'"),
+  fixed: namesSql('product', 'product_settings WHERE take = 0'),
   disabledKeys: namesSql('key_id', 'product_keys WHERE disabled <> 0'),
 }
 export const pruneRevocationsSql = `
@@ -98,8 +99,8 @@ export function createProductStore(db: Database, writes: RowWrites): ProductStor
       return settingsNow(product)
     },
     async policies() {
-      const relayOnly = await namesOf('relayOnly')
-      return { relayOnly, presence: await namesOf('presence'), disabledKeys: await namesOf('disabledKeys') }
+      const [relayOnly, presence] = [await namesOf('relayOnly'), await namesOf('presence')]
+      return { relayOnly, presence, fixed: await namesOf('fixed'), disabledKeys: await namesOf('disabledKeys') }
     },
     async revoke(participant, before, now) {
       await write([revokeSql, participant, before, now])
