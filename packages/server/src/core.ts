@@ -16,6 +16,7 @@ import { createWaking } from './push/waking.ts'
 import { createSystemTimers } from './time/timers.ts'
 import { createObservers } from './timeline/observers.ts'
 import { createRecorder } from './timeline/recorder.ts'
+import type { Traces } from './traces/traces.ts'
 import { createWebhookEndpoints } from './webhooks/endpoints.ts'
 import { createWakeHook } from './webhooks/wake-hook.ts'
 import { createWebhooks } from './webhooks/webhooks.ts'
@@ -25,6 +26,8 @@ export interface CoreDeps {
   readonly backend: Backend
   readonly journal: Journal
   readonly meter: Meter
+  /** Undefined where calls are not traced. */
+  readonly traces: Traces | undefined
   /** Called when a product key is disabled that was not before [KEY1]. */
   readonly onDisabled: () => void
 }
@@ -37,7 +40,7 @@ const decisionBytes = 16 * 1024
 
 /** What looks after calls, and tells of them: all that nobody reaches from outside. */
 export function createCore(deps: CoreDeps) {
-  const { config, backend, journal, onDisabled } = deps
+  const { config, backend, journal, traces, onDisabled } = deps
   const { stores, clock } = backend
   const limits = createLimits(config, backend.counters)
   const secrets = loadJwtSecrets(config)
@@ -47,6 +50,7 @@ export function createCore(deps: CoreDeps) {
     now: clock.now,
     retentionMs: config.retentionDays === null ? null : config.retentionDays * dayMs,
     onDropped: journal.unwritten,
+    onFirstRelay: traces?.relayed,
     onError: (error) => journal.failed(error, 'timelines could not be written'),
   })
   const known = (ref: CallRef) => domain.delivery.known.get(callKey(ref))
@@ -73,7 +77,9 @@ export function createCore(deps: CoreDeps) {
       journal.committed(step)
       waking.committed(step)
       webhooks.committed(step)
+      traces?.committed(step)
     },
+    onTold: (step) => traces?.told(step),
     onLeft: waking.committed,
     onDoubt: waking.doubt,
     onNodeDied: waking.nodeDied,
@@ -85,6 +91,7 @@ export function createCore(deps: CoreDeps) {
     timers: createSystemTimers(),
     newUuid: () => crypto.randomUUID(),
   })
+  traces?.start(known)
   return { limits, secrets, ringTickets, recorder, sender, waking, webhooks, endpoints, guard, policies, domain }
 }
 
@@ -95,7 +102,7 @@ interface TellersDeps extends Omit<CoreDeps, 'onDisabled'> {
 }
 
 /** What tells of calls outside of sessions: pushes to devices, webhooks to backends. */
-function createTellers({ config, backend, journal, meter, ringTickets, recorder, known }: TellersDeps) {
+function createTellers({ config, backend, journal, meter, traces, ringTickets, recorder, known }: TellersDeps) {
   const { stores, clock, sessions, wakes } = backend
   const onError = (error: unknown) => journal.failed(error, 'a device could not be woken')
   const observers = createObservers(recorder)
@@ -106,6 +113,7 @@ function createTellers({ config, backend, journal, meter, ringTickets, recorder,
     onSent(platform, result, reason, sent) {
       journal.pushed(platform, result, reason)
       observers.pushed(result, reason, sent)
+      traces?.pushed(result, sent)
     },
     onRepeated: (platform) => meter.pushed(platform, 'repeated'),
     onError,
@@ -117,7 +125,10 @@ function createTellers({ config, backend, journal, meter, ringTickets, recorder,
     known,
     load: (ref) => stores.calls.load(ref),
     hearsWakes: (product) => webhooks.hearsWakes(product),
-    onNoDevice: observers.noDevice,
+    onNoDevice(call, found) {
+      observers.noDevice(call, found)
+      traces?.noDevice(call, found)
+    },
     onWokenAgain: (call, devices) => webhooks.wokenAgain(call, devices),
     onError,
   })
@@ -128,9 +139,11 @@ function createTellers({ config, backend, journal, meter, ringTickets, recorder,
     postHere: createPost({ guard: createAddressGuard(['127.0.0.1']) }),
     wakeHook: createWakeHook(waker),
     now: clock.now,
+    traceparent: traces?.traceparent,
     onResult(result, attempt) {
       meter.hooked(result)
       observers.hooked(result, attempt)
+      traces?.hooked(result, attempt)
     },
     onFailed: journal.webhookFailed,
     onError: (error) => journal.failed(error, 'webhooks could not be looked after'),
@@ -138,9 +151,11 @@ function createTellers({ config, backend, journal, meter, ringTickets, recorder,
   const inviteHook = createInviteHook({
     post: createPost({ guard, shownBytes: decisionBytes }),
     now: clock.now,
+    traceparent: traces?.traceparent,
     onAsked(asked) {
       journal.inviteAsked(asked)
       observers.inviteAsked(asked)
+      traces?.inviteAsked(asked)
     },
   })
   const endpoints = createWebhookEndpoints({

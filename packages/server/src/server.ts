@@ -28,6 +28,8 @@ import { isWorkerOf } from './ports/node-name.ts'
 import { applyBootstrapKeys, ensureDemoKey } from './products/bootstrap-keys.ts'
 import type { Gateway } from './signaling/gateway.ts'
 import { createTlsRenewal, type TlsRenewal } from './tls-renewal.ts'
+import { openTraces } from './traces/open.ts'
+import type { Traces } from './traces/traces.ts'
 
 export interface ServerDeps {
   readonly config: Config
@@ -95,8 +97,13 @@ export function createServer(deps: ServerDeps): RingwireServer {
       onCall: (call) => core?.domain.onCall(call),
       onTold: (call, version) => core?.domain.onTold(call, version),
     })
-    await parts.begin([{ name: 'the stores', stop: backend.close }])
-    core = createCore({ config, backend, journal, meter, onDisabled: () => front?.gateway.closeRevoked() })
+    const traces = await openTraces({ config, version: description.version, logger, now: backend.clock.now })
+    await parts.begin([
+      { name: 'the stores', stop: backend.close },
+      // What ends after them may still be a part of a trace.
+      { name: 'traces', stop: (atOnce) => traces?.stop(atOnce) },
+    ])
+    core = createCore({ config, backend, journal, meter, traces, onDisabled: () => front?.gateway.closeRevoked() })
     front = createFront({
       ...core,
       webhooks: core.endpoints,
@@ -104,7 +111,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       ...{ config, logger, backend, journal, descriptors, state: () => state },
     })
     const { gateway } = front
-    const running: Running = { deps, meter, journal, descriptors, backend, core, front }
+    const running: Running = { deps, meter, traces, journal, descriptors, backend, core, front }
     const port = createPort(running)
     await parts.begin([...partsOfCalls(running), ...port.parts, ...partsOfClients(running)])
     renewTls = port.renewTls
@@ -127,6 +134,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
 interface Running {
   readonly deps: ServerDeps
   readonly meter: ReturnType<typeof createMetrics>
+  readonly traces: Traces | undefined
   readonly journal: Journal
   readonly descriptors: Descriptors
   readonly backend: Backend
@@ -135,12 +143,16 @@ interface Running {
 }
 
 /** From the stores to calls: whatever is committed is told from then on, and nobody is let in yet. */
-function partsOfCalls({ deps, meter, journal, descriptors, backend, core, front }: Running): readonly Part[] {
+function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core, front }: Running): readonly Part[] {
   const { config, logger } = deps
   const { stores, clock } = backend
   const { recorder, sender, webhooks, waking, domain, policies } = core
   const status: Status = {
-    families: () => [...meter.families(presentOf(front.gateway, domain, backend)), ...processFamilies(descriptors)],
+    families: () => [
+      ...meter.families(presentOf(front.gateway, domain, backend)),
+      ...processFamilies(descriptors),
+      ...(traces?.families() ?? []),
+    ],
     live: front.health.live,
     ready: front.health.ready,
   }

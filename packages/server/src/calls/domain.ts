@@ -1,4 +1,5 @@
 import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, type RingingCall } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import { createDelivery, type Delivery } from '../delivery/delivery.ts'
@@ -46,6 +47,8 @@ export interface DomainOptions {
   /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
   readonly finalsMs: number
   readonly onCommitted: CallsOptions['onCommitted']
+  /** Everybody was told of such a step. */
+  readonly onTold?: (step: Step) => void
   /** A step of a call that may ring, which its own process has not delivered: nobody may have seen to what goes with it. */
   readonly onLeft: OutboxOptions['onLeft']
   /** A device of the callee may have fallen asleep since the call rings [PUSH2]. */
@@ -118,7 +121,10 @@ export function createDomain(options: DomainOptions): Domain {
     maxRinging: config.maxRinging,
     newUuid: options.newUuid,
     onCommitted: options.onCommitted,
-    onTold: (step) => outbox.told(step),
+    onTold(step) {
+      outbox.told(step)
+      options.onTold?.(step)
+    },
   })
   const arrivals = createArrivals({
     ...parts,

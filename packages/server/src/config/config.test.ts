@@ -564,7 +564,7 @@ describe('documents', () => {
     const rows = settingRows()
     expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length)
     for (const { name, type, description, ...row } of rows) {
-      expect(name).toMatch(/^(RINGWIRE_[A-Z_]+|DATABASE_URL|REDIS_URL)$/)
+      expect(name).toMatch(/^(RINGWIRE_[A-Z_]+|OTEL_[A-Z_]+|DATABASE_URL|REDIS_URL)$/)
       expect(type).not.toBe('')
       expect(row.default).not.toBe('')
       expect(description).toEndWith('.')

@@ -100,11 +100,20 @@ export function unknownVariables(env: Environment): string[] {
   const known = new Set(all.flatMap(({ name, hasFile }) => (hasFile ? [name, fileVariable(name)] : [name])))
   for (const name of ofCommands) known.add(name)
   const unknown = Object.keys(env).filter((name) => name.startsWith(prefix) && !known.has(name))
-  return unknown.sort().map((name) => {
+  const lines = unknown.sort().map((name) => {
     const meant = meantBy(name, [...known])
     const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
     return `${name} is not a setting of Ringwire; it is ignored${hint}`
   })
+  return [...lines, ...unusedTelemetry(env, known)]
+}
+
+/** Variables of OpenTelemetry that have no effect here. Many are set for all programs of a machine, so they only matter with traces. */
+function unusedTelemetry(env: Environment, known: ReadonlySet<string>): string[] {
+  const { otlpEndpoint, otlpTracesEndpoint } = settings
+  if (![otlpEndpoint, otlpTracesEndpoint].some(({ name }) => readVariable(env, name) !== undefined)) return []
+  const unused = Object.keys(env).filter((name) => name.startsWith('OTEL_') && !known.has(name))
+  return unused.sort().map((name) => `${name} has no effect on Ringwire`)
 }
 
 const prefix = 'RINGWIRE_'

@@ -1,5 +1,6 @@
 import { makesSecret } from './secret-hint.ts'
 import type { Config } from './settings.ts'
+import { tracesUrlOf } from './traces-url.ts'
 import { isLoopbackHost } from './values.ts'
 
 /** What single values cannot show. A field is undefined here where its own value was bad. */
@@ -25,7 +26,7 @@ export function contradictions(config: Partial<Config>): string[] {
       )
     }
   }
-  problems.push(...pushProblems(config))
+  problems.push(...pushProblems(config), ...traceProblems(config))
   if (config.redisUrl) {
     if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
     if (config.jwtSecrets === null) {
@@ -90,6 +91,22 @@ export function oddTimes({ drainMs, pingIntervalMs, pongTimeoutMs, probeTimeoutM
     )
   }
   return warnings
+}
+
+/** Where traces are off, it does not matter what else OpenTelemetry is told. */
+function traceProblems(config: Partial<Config>): string[] {
+  const { otlpProtocol, tracesExporter } = config
+  const problems: string[] = []
+  if (tracesUrlOf(config) === undefined) return problems
+  if (otlpProtocol !== undefined && otlpProtocol !== 'http/json') {
+    problems.push(
+      'OTEL_EXPORTER_OTLP_PROTOCOL must be http/json: Ringwire sends no protobuf and no gRPC. Collectors take http/json at port 4318',
+    )
+  }
+  if (tracesExporter !== undefined && tracesExporter !== 'otlp') {
+    problems.push('OTEL_TRACES_EXPORTER must be otlp or none')
+  }
+  return problems
 }
 
 /** Credentials of push services come as a whole. */

@@ -39,6 +39,7 @@ const values: Record<string, { value: string; env?: Record<string, string> }> = 
   RINGWIRE_VAPID_PRIVATE_KEY: { value: key, env: { RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com' } },
   RINGWIRE_FCM_CREDENTIALS: { value: JSON.stringify(account) },
   RINGWIRE_APNS_KEY: { value: apnsKey, env: apns },
+  OTEL_EXPORTER_OTLP_HEADERS: { value: 'api-key=hunter2' },
 }
 
 describe.each(settingRows().filter(({ secret }) => secret))('$name', ({ name }) => {

@@ -6,13 +6,24 @@ import { service } from './settings/service.ts'
 import { stores } from './settings/stores.ts'
 import { times } from './settings/times.ts'
 import { tokens } from './settings/tokens.ts'
+import { traces } from './settings/traces.ts'
 import { webhooks } from './settings/webhooks.ts'
 
 /**
  * Every setting of the service: what the parser of the environment, the type `Config`, the printed documents and
  * `ringwire config check` are made from.
  */
-export const settings = { ...service, ...stores, ...tokens, ...times, ...limits, ...ice, ...push, ...webhooks }
+export const settings = {
+  ...service,
+  ...stores,
+  ...tokens,
+  ...times,
+  ...limits,
+  ...ice,
+  ...push,
+  ...webhooks,
+  ...traces,
+}
 
 type Settings = typeof settings
 export type Config = {

@@ -123,8 +123,9 @@ export function flag(): ValueType<boolean> {
   return {
     label: '0 or 1',
     parse(value) {
-      if (value === '1' || value === 'true') return ok(true)
-      if (value === '0' || value === 'false') return ok(false)
+      const word = value.toLowerCase()
+      if (word === '1' || word === 'true') return ok(true)
+      if (word === '0' || word === 'false') return ok(false)
       return bad('must be 1 or 0')
     },
   }

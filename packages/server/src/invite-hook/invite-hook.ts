@@ -47,6 +47,8 @@ export interface Asked {
   readonly afterMs: number
   /** Why it failed, and nothing of what was sent or answered. */
   readonly problem?: string
+  /** The header by which the backend goes on with the trace of the call, if there is one [OTEL1]. */
+  readonly traceparent?: string | undefined
 }
 
 export interface InviteHook {
@@ -59,8 +61,16 @@ export interface InviteHookOptions {
   /** Wall clock, ms since the epoch. */
   readonly now: () => number
   readonly onAsked: (asked: Asked) => void
+  /** The `traceparent` of a question, where calls are traced [OTEL1]. */
+  readonly traceparent?: ((ref: CallRef) => string) | undefined
   /** Tests do not wait for it. */
   readonly decisionMs?: number
+}
+
+/** What is sent. */
+interface Asking {
+  readonly question: Question
+  readonly traceparent: string | undefined
 }
 
 interface Open {
@@ -75,11 +85,14 @@ export function createInviteHook(options: InviteHookOptions): InviteHook {
 
   async function asked(question: Question, withdrawn: AbortSignal): Promise<Verdict> {
     const begin = performance.now()
-    const end = (result: AskResult, problem?: string) =>
-      onAsked({ question, result, afterMs: Math.round(performance.now() - begin), ...(problem && { problem }) })
+    const traceparent = options.traceparent?.(question)
+    function end(result: AskResult, problem?: string): void {
+      const afterMs = Math.round(performance.now() - begin)
+      onAsked({ question, result, afterMs, ...(problem && { problem }), ...(traceparent && { traceparent }) })
+    }
     const signal = AbortSignal.any([withdrawn, AbortSignal.timeout(limitMs)])
     const release = await turn(question.product, participantKey(question.caller), signal)
-    const decided = await inTurn(question, release, signal)
+    const decided = await inTurn({ question, traceparent }, release, signal)
     if (withdrawn.aborted) {
       end('withdrawn')
       return { decision: 'withdrawn' }
@@ -94,11 +107,11 @@ export function createInviteHook(options: InviteHookOptions): InviteHook {
     return decided
   }
 
-  async function inTurn(question: Question, release: Release | undefined, signal: AbortSignal) {
+  async function inTurn(asking: Asking, release: Release | undefined, signal: AbortSignal) {
     if (release === undefined) return tooMany
     try {
       // Its turn came with the end of its time.
-      return signal.aborted ? tooMany : await decisionOf(options, question, signal)
+      return signal.aborted ? tooMany : await decisionOf(options, asking, signal)
     } finally {
       release()
     }
@@ -127,14 +140,14 @@ const tooMany = { problem: 'too many questions were open' }
 /** What an answer says, or why it says nothing. */
 async function decisionOf(
   { post, now }: Pick<InviteHookOptions, 'post' | 'now'>,
-  question: Question,
+  { question, traceparent }: Asking,
   signal: AbortSignal,
 ): Promise<Decided | { readonly problem: string }> {
   const { url, secret } = question.decider
   const id = idOf(question)
   const at = now()
   const body = bodyOf(question, at)
-  const headers = signedHeaders({ id, body }, [secret], at)
+  const headers = { ...signedHeaders({ id, body }, [secret], at), ...(traceparent && { traceparent }) }
   let answer = await post({ url, headers, body, signal })
   // Nobody may have been there any more. It goes once more, on a new connection.
   if (!answer.ok && answer.wasStale) answer = await post({ url, headers, body, signal })

@@ -40,6 +40,8 @@ export interface RecorderOptions {
   readonly retentionMs: number | null
   /** So many entries were not written since it was said last, and why. */
   readonly onDropped: (count: number) => void
+  /** The first message of its kind was passed on from a side of a call to the other. */
+  readonly onFirstRelay?: ((ref: CallRef, side: Side, event: string) => void) | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -54,7 +56,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const run = crypto.randomUUID().slice(0, 8)
   const rows = createWriteBehind(store)
   const isTooOften = createRefusedLimit()
-  const traffic = createTraffic({ now, nextId, write: rows.put })
+  const traffic = createTraffic({ now, nextId, write: rows.put, onFirst: options.onFirstRelay })
   let names = 0
   let isAway = false
   let countedAt = performance.now()

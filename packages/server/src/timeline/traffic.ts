@@ -8,6 +8,8 @@ export interface RelayedData {
 }
 
 export interface TrafficOptions {
+  /** The first message of its kind went from a side to the other. */
+  readonly onFirst?: ((ref: CallRef, side: Side, event: string) => void) | undefined
   readonly now: () => number
   readonly nextId: () => string
   /** Takes the counts of one side of a call: the first ones, or those that replace them. */
@@ -48,7 +50,7 @@ const mostCalls = 50_000
 /** A call of which nothing was passed on for so long begins a new count, in ms. */
 const idleMs = 60_000
 
-export function createTraffic({ now, nextId, write }: TrafficOptions): Traffic {
+export function createTraffic({ now, nextId, write, onFirst }: TrafficOptions): Traffic {
   const calls = new Map<string, Counted>()
   const noCounts = (): SideCounts => ({
     id: '',
@@ -92,10 +94,8 @@ export function createTraffic({ now, nextId, write }: TrafficOptions): Traffic {
       }
       counts.isChanged = true
       const { kinds } = counts
-      if (event === 'webrtc.ice_candidate') kinds.candidates++
-      else if (event === 'webrtc.offer') kinds.offers++
-      else if (event === 'webrtc.answer') kinds.answers++
-      else kinds.media++
+      const kind = kindOf(event)
+      if (kinds[kind]++ === 0 && kind !== 'media') onFirst?.(call.ref, side, event)
       noteCandidates(counts.types, data)
     },
     write: writeAll,
@@ -105,6 +105,12 @@ export function createTraffic({ now, nextId, write }: TrafficOptions): Traffic {
       for (const [key, { usedAt }] of calls) if (usedAt < idle) calls.delete(key)
     },
   }
+}
+
+function kindOf(event: string): keyof SideCounts['kinds'] {
+  if (event === 'webrtc.ice_candidate') return 'candidates'
+  if (event === 'webrtc.offer') return 'offers'
+  return event === 'webrtc.answer' ? 'answers' : 'media'
 }
 
 /** What was counted at all. */

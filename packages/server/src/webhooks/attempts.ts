@@ -1,4 +1,5 @@
 /** Sends deliveries to their endpoints, each time with a new signature, and says what came of it [HOOK3]. */
+import type { CallRef } from '../call/call.ts'
 import type { Answer, Post } from '../outgoing/post.ts'
 import { signedHeaders } from '../outgoing/signature.ts'
 import type { Attempted, Claimed, FailedDelivery, WebhookEndpoint } from '../ports/webhooks.ts'
@@ -19,6 +20,8 @@ export interface Attempt {
   /** What was answered; null: nothing. */
   readonly status: number | null
   readonly afterMs: number
+  /** The header by which its receiver goes on with the trace of the call, if there is one [OTEL1]. */
+  readonly traceparent?: string | undefined
 }
 
 export interface AttemptsOptions {
@@ -33,6 +36,8 @@ export interface AttemptsOptions {
   /** A delivery failed for good [LOG2]. */
   readonly onFailed: (failed: FailedDelivery) => void
   readonly onError: (error: unknown) => void
+  /** The `traceparent` of a request about a call, where calls are traced [OTEL1]. */
+  readonly traceparent?: ((ref: CallRef) => string) | undefined
   /** Tests do not wait for hours. */
   readonly backoffMs?: readonly number[]
 }
@@ -50,20 +55,32 @@ export function createAttempts(
 ): MakeAttempt {
   const { post, postHere = post, wakeHook, now, onResult, onFailed, onError } = options
 
-  function send(delivery: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer> {
+  function send(delivery: Claimed, endpoint: WebhookEndpoint, at: number, traceparent?: string): Promise<Answer> {
     const ask = isListener(endpoint) ? postHere : post
-    return ask({ ...requestOf(delivery, endpoint, at), signal: giveUp })
+    const request = requestOf(delivery, endpoint, at)
+    const headers = traceparent === undefined ? request.headers : { ...request.headers, traceparent }
+    return ask({ ...request, headers, signal: giveUp })
+  }
+
+  /** Only calls have traces. */
+  function traceparentOf({ subject, type }: Claimed, { product }: WebhookEndpoint): string | undefined {
+    return type.startsWith('call.') ? options.traceparent?.({ product, callUuid: subject }) : undefined
   }
 
   /**
    * Of `call.wake` a part is made for each attempt: then what an endpoint answers must not keep its ticket. Undefined: that
    * part could not be made.
    */
-  async function answerTo(delivery: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer | undefined> {
-    if (delivery.type !== 'call.wake') return send(delivery, endpoint, at)
+  async function answerTo(
+    delivery: Claimed,
+    endpoint: WebhookEndpoint,
+    at: number,
+    traceparent: string | undefined,
+  ): Promise<Answer | undefined> {
+    if (delivery.type !== 'call.wake') return send(delivery, endpoint, at, traceparent)
     const whole = await wakeHook(endpoint.product, delivery.body).catch((error) => void onError(error))
     if (whole === undefined) return undefined
-    const answer = await send({ ...delivery, body: whole.body }, endpoint, at)
+    const answer = await send({ ...delivery, body: whole.body }, endpoint, at, traceparent)
     return answer.ok ? { ...answer, body: answer.body.replaceAll(whole.ticket, '[ring ticket]') } : answer
   }
 
@@ -85,7 +102,8 @@ export function createAttempts(
     if (late === 'too old')
       tell({ outcome: 'failed', afterMs: 0, cause: late }, { delivery, endpoint, status: null, afterMs: 0 })
     if (late !== undefined) return { ...unsent, outcome: 'failed', response: late }
-    const answer = await answerTo(delivery, endpoint, at)
+    const traceparent = traceparentOf(delivery, endpoint)
+    const answer = await answerTo(delivery, endpoint, at, traceparent)
     if (answer === undefined) return { ...unsent, outcome: 'released', afterMs: unreadMs }
     if (!answer.ok && stopping.aborted) return { ...unsent, outcome: 'released' }
     const answeredAt = now()
@@ -94,7 +112,7 @@ export function createAttempts(
     const { outcome, afterMs } = verdict
     if (outcome === 'released') return { ...unsent, outcome }
     const status = answer.ok ? answer.status : null
-    tell(verdict, { delivery, endpoint, status, afterMs: Math.max(0, answeredAt - at) })
+    tell(verdict, { delivery, endpoint, status, afterMs: Math.max(0, answeredAt - at), traceparent })
     if (status === 410) await disable(endpoint)
     // PostgreSQL stores no NUL in a text.
     const response = (answer.ok ? answer.body : answer.error).replaceAll('\0', '\ufffd')

@@ -6,6 +6,7 @@ import { ownDescriptors } from '../../src/observability/descriptors.ts'
 import { createMachine } from '../../src/observability/machine.ts'
 import { createMetrics, nobody } from '../../src/observability/metrics.ts'
 import { processFamilies } from '../../src/observability/process-metrics.ts'
+import { createSpanCounter } from '../../src/traces/exporter.ts'
 import { deploy } from '../deploy/compose.ts'
 import { promtool } from './observed.ts'
 
@@ -18,7 +19,12 @@ const queries: readonly string[] = dashboard.panels.flatMap(({ targets }: { targ
 /** The metrics that there are, and what of a histogram is asked for. */
 const meter = createMetrics({ node: 'n', version: '1', stores: ['database'] })
 const machine = createMachine({ workers: 2, ownCounts: () => [] })
-const served = [...meter.families(nobody), ...(await machine.status.families()), ...processFamilies(ownDescriptors())]
+const served = [
+  ...meter.families(nobody),
+  ...(await machine.status.families()),
+  ...processFamilies(ownDescriptors()),
+  createSpanCounter().family(),
+]
 const names = served.flatMap(({ name, type }) =>
   type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
 )

@@ -1,0 +1,183 @@
+/**
+ * What happens to a call, as the spans of its trace [OTEL1]. Each node tells what it saw itself. All of that belongs to the
+ * span of the whole call, whose id every node derives: the node that ends the call tells that one.
+ */
+import { createHash } from 'node:crypto'
+import { type Call, type CallRef, callKey, isLive, type OverCall, type Party, type Side } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import type { Asked as InviteAsked } from '../invite-hook/invite-hook.ts'
+import type { CalleeDevices } from '../push/asleep.ts'
+import type { Sent, SentResult } from '../push/sender.ts'
+import type { Attempt, DeliveryResult } from '../webhooks/attempts.ts'
+import { type CallTrace, spanIdOf, type TraceIds, traceparentOf } from './ids.ts'
+import { type Attributes, type Span, spanText } from './otlp.ts'
+
+export interface CallTraces {
+  /** This process committed a step. */
+  committed(step: Step): void
+  /** Everybody was told of it. */
+  told(step: Step): void
+  /** The first message of its kind went from one side to the other through this process. */
+  relayed(ref: CallRef, side: Side, event: string): void
+  noDevice(call: Call, found: CalleeDevices): void
+  pushed(result: SentResult, sent: Sent): void
+  /** The `traceparent` of a request about a call: its receiver goes on with the trace. */
+  traceparent(ref: CallRef): string
+  hooked(result: DeliveryResult, attempt: Attempt): void
+  inviteAsked(asked: InviteAsked): void
+  /** Gives up what waits for too long to be told; at the end, all of it. */
+  sweep(isEnd?: boolean): void
+}
+
+export interface CallTracesOptions {
+  readonly ids: TraceIds
+  readonly add: (span: string) => void
+  /** The clock that calls go by, which nodes share. */
+  readonly now: () => number
+  /** The call as this node has heard of it last. */
+  readonly known: (ref: CallRef) => Call | undefined
+  /** Whether participants are named; else a hash stands for each, the same as in the log. */
+  readonly participants: boolean
+}
+
+/** A step that not everybody was told of by then is a span without the rest: other nodes may tell it. In ms. */
+const toldMs = 5_000
+/** So many steps wait to be told; later ones are spans at once. */
+const mostUntold = 10_000
+
+type Part = Omit<Span, 'spanId' | 'parentId' | 'kind'> & Partial<Pick<Span, 'spanId' | 'kind'>>
+
+export function createCallTraces(options: CallTracesOptions): CallTraces {
+  const { ids, add, now, known } = options
+  /** A part of a call: it belongs to the span of the whole. */
+  function tell(trace: CallTrace, part: Part): void {
+    if (!trace.isSampled) return
+    add(spanText(trace, { kind: 'internal', spanId: ids.newSpanId(), parentId: trace.rootId, ...part }))
+  }
+  const untold = createUntold(now, (step, isTold) => tell(ids.of(step.call), partOfStep(step, now(), isTold)))
+
+  /** A request to another service that took so many ms until now. */
+  function tellRequest(ref: CallRef, part: Omit<Part, 'from' | 'to'>, afterMs: number): void {
+    const to = now()
+    tell(ids.of(ref), { kind: 'client', from: to - afterMs, to, ...part })
+  }
+
+  return {
+    committed(step) {
+      const trace = ids.of(step.call)
+      if (!trace.isSampled) return
+      untold.add(step)
+      for (const phase of phasesOf(step)) tell(trace, phase)
+      if (!isLive(step.call)) add(spanText(trace, rootOf(trace, step.call, options.participants)))
+    },
+    told: untold.told,
+    relayed(ref, side, event) {
+      // What follows later in a call is a change of its media.
+      const status = known(ref)?.status
+      if (status === 'connected') return
+      const at = now()
+      tell(ids.of(ref), { name: event, from: at, to: at, attributes: { 'ringwire.side': side } })
+    },
+    noDevice(call, { connected, registered }) {
+      const at = now()
+      const attributes = { 'ringwire.connected': connected, 'ringwire.registered': registered }
+      tell(ids.of(call), { name: 'no_device', from: at, to: at, attributes })
+    },
+    pushed(result, { device: { participant, address }, message: { type, callUuid }, afterMs }) {
+      const { product } = participant
+      const attributes = { 'ringwire.platform': address.platform, 'ringwire.result': result }
+      const isFailed = result !== 'accepted'
+      tellRequest({ product, callUuid }, { name: `push ${type}`, attributes, isFailed }, afterMs)
+    },
+    traceparent: (ref) => traceparentOf(ids.of(ref), ids.newSpanId()),
+    hooked(result, { delivery: { subject, type, attempts }, endpoint, status, afterMs, traceparent }) {
+      if (traceparent === undefined) return
+      const attributes = {
+        'ringwire.endpoint': endpoint.id,
+        'ringwire.result': result,
+        'ringwire.attempt': attempts + 1,
+        ...ofHttp(status),
+      }
+      const part = { spanId: spanIdOf(traceparent), name: `webhook ${type}`, attributes }
+      const isFailed = result !== 'delivered'
+      tellRequest({ product: endpoint.product, callUuid: subject }, { ...part, isFailed }, afterMs)
+    },
+    inviteAsked({ question, result, afterMs, traceparent }) {
+      if (traceparent === undefined) return
+      const part = { spanId: spanIdOf(traceparent), name: 'invite_hook', attributes: { 'ringwire.result': result } }
+      tellRequest(question, { ...part, isFailed: result === 'failed' }, afterMs)
+    },
+    sweep: untold.sweep,
+  }
+}
+
+/** Steps that were committed here, until everybody was told of them. */
+function createUntold(now: () => number, tell: (step: Step, isTold: boolean) => void) {
+  const steps = new Map<string, Step>()
+  const nameOf = ({ call }: Step) => `${call.version} ${callKey(call)}`
+  return {
+    add(step: Step): void {
+      if (steps.size < mostUntold) steps.set(nameOf(step), step)
+      else tell(step, false)
+    },
+    told(step: Step): void {
+      if (steps.delete(nameOf(step))) tell(step, true)
+    },
+    sweep(isEnd = false): void {
+      const before = isEnd ? Number.POSITIVE_INFINITY : now() - toldMs
+      for (const [name, step] of steps) {
+        if (step.event.at > before) return
+        steps.delete(name)
+        tell(step, false)
+      }
+    },
+  }
+}
+
+/** From the decision until everybody was told. */
+function partOfStep({ call, event }: Step, to: number, isTold: boolean): Part {
+  const { role } = event.by ?? {}
+  const attributes = { 'ringwire.version': call.version, 'ringwire.by.role': role, 'ringwire.told': isTold }
+  return { name: event.type, from: event.at, to, attributes }
+}
+
+/** The times of a call that end with this step: it rang, its media was set up, people talked. */
+function phasesOf({ call, event: { type } }: Step): Part[] {
+  if (call.status === 'accepted' && type === 'accepted') return [phase('ring', call.startedAt, call.acceptedAt)]
+  if (call.status === 'connected' && type === 'connected') {
+    return [phase('connect', call.acceptedAt, call.connectedAt ?? call.acceptedAt)]
+  }
+  if (isLive(call) || type === 'busy' || call.version === 1) return []
+  const { startedAt, acceptedAt, connectedAt, endedAt } = call
+  if (acceptedAt === null) return [phase('ring', startedAt, endedAt)]
+  return [connectedAt === null ? phase('connect', acceptedAt, endedAt) : phase('talk', connectedAt, endedAt)]
+}
+
+const phase = (name: string, from: number, to: number): Part => ({ name, from, to, attributes: {} })
+
+function rootOf(trace: CallTrace, call: OverCall, participants: boolean): Span {
+  const { product, caller, callee } = call
+  const name = ({ role, userId }: Party) => (participants ? userId : hashOf(product, role, userId))
+  const attributes: Attributes = {
+    'ringwire.product': product,
+    'ringwire.call_uuid': call.callUuid,
+    'ringwire.call_type': call.callType,
+    'ringwire.status': call.status,
+    'ringwire.end_reason': call.endReason,
+    'ringwire.caller.role': caller.role,
+    'ringwire.caller': name(caller),
+    'ringwire.callee.role': callee.role,
+    'ringwire.callee': name(callee),
+  }
+  return { spanId: trace.rootId, name: 'call', kind: 'internal', from: call.startedAt, to: call.endedAt, attributes }
+}
+
+/** The same as in the log [LOG2]: whoever knows a participant can look for it. */
+function hashOf(product: string, role: string, userId: string): string {
+  return createHash('sha256').update(`${product}\0${role}\0${userId}`).digest('hex').slice(0, 16)
+}
+
+/** Semantic conventions of OpenTelemetry; the URL of an endpoint may hold a secret. */
+function ofHttp(status: number | null): Attributes {
+  return { 'http.request.method': 'POST', 'http.response.status_code': status }
+}
