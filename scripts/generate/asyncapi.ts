@@ -21,14 +21,21 @@ const optionalId: JsonObject = { ...requestId, type: ['string', 'null'] }
 const requestNumber = plainSchema(Envelope.properties.n)
 
 /** Replies carry the request's id; only a request with one gets `call.ack` [EXT2, ENV4]. */
-const replies: readonly ServerEventName[] = ['call.invited', 'call.ack', 'presence.state', 'auth.refreshed']
-/** Pushes that no base session gets [EXT5, RES4, MEDIA1, PEER1, PRES1]. */
+const replies: readonly ServerEventName[] = [
+  'call.invited',
+  'call.ack',
+  'call.listed',
+  'presence.state',
+  'auth.refreshed',
+]
+/** Pushes that no base session gets [EXT5, EXT6, RES4, MEDIA1, PEER1, PRES1]. */
 const extendedOnly: readonly ServerEventName[] = [
   'call.status',
   'call.alerting',
   'call.media',
   'call.peer_away',
   'call.peer_back',
+  'call.peer_moved',
   'presence.changed',
   'ice.servers',
   'session.reset',
@@ -44,6 +51,7 @@ export const versioned: readonly ServerEventName[] = [
   'call.status',
   'call.peer_away',
   'call.peer_back',
+  'call.peer_moved',
 ]
 const camel = (event: string) => event.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 /** A name that is both sent and received (webrtc.*) is two messages. */

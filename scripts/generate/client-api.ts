@@ -25,6 +25,7 @@ const entries: { from: string; files: { file: string; names?: string[] }[] }[] =
     files: [{ file: 'ring.ts', names: ['Ring', 'NoRing', 'Rung'] }, { file: 'push.ts' }],
   },
   { from: '@ringwire/client/presence', files: [{ file: 'presence.ts' }] },
+  { from: '@ringwire/client/take', files: [{ file: 'take.ts' }] },
 ]
 
 export interface Declaration {

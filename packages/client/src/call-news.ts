@@ -39,6 +39,7 @@ export function hear(it: LiveCall, push: Push, localTime: LocalTime): void {
       hearAway(it, localTime, push.data)
       break
     case 'call.peer_back':
+    case 'call.peer_moved':
       hearAway(it, localTime)
       break
     case 'webrtc.offer':

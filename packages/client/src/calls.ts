@@ -6,7 +6,7 @@ import { catchUp, confirm, hear, hearAway } from './call-news.ts'
 import { participant, rings, ringsHere } from './call-state.ts'
 import { type Inviting, placeCall } from './invites.ts'
 import type { Listeners } from './listeners.ts'
-import type { Requests } from './requests.ts'
+import type { Reply, Requests } from './requests.ts'
 import {
   type Call,
   type CallOptions,
@@ -89,6 +89,22 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
       adopt(active, ringsFollow, rejoins)
     },
     adopt,
+
+    /** Goes on here with a call that is at another session of this participant [TAKE1]. */
+    take(active: ActiveCall): Call {
+      const known = list.live.get(active.call_uuid)
+      if (known) return known.call
+      const it = list.add(seedOfActive(active, localTime(active.expires_at)))
+      hearAway(it, localTime, active.peer.away)
+      list.refresh()
+      const onReply = (reply: Reply) => {
+        if (!reply.ok) it.apply({ type: 'over', reason: ownReasons.failed, error: reply.error })
+      }
+      void requests.ask({ event: 'call.take', data: { call_uuid: active.call_uuid }, insistent: true, onReply })
+      // What the application makes of it in this turn begins anew with it.
+      queueMicrotask(() => it.resync(true))
+      return it.call
+    },
 
     /** Ends what this session holds; what rings here goes on elsewhere. */
     hangUp(): void {

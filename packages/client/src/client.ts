@@ -5,6 +5,7 @@ import { createConnection } from './connection.ts'
 import { type Environment, globalEnvironment } from './environment.ts'
 import { check, errorFromWire, listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
+import { type ClientWithParts, parts } from './parts.ts'
 import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
 import { createKeeper, createSession } from './session.ts'
@@ -181,7 +182,8 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     },
   )
 
-  const client: CallClient = {
+  const client: ClientWithParts = {
+    [parts]: { ask: requests.ask, take: calls.take },
     get state() {
       return connection.state()
     },

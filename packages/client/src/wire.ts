@@ -1,4 +1,4 @@
-import type { AuthRefreshed, ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
+import type { AuthRefreshed, CallListed, ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
 import type {
   CallAccepted,
   CallAck,
@@ -9,6 +9,7 @@ import type {
   CallOver,
   CallPeerAway,
   CallPeerBack,
+  CallPeerMoved,
   CallRinging,
   CallStatusChanged,
 } from '@ringwire/protocol/events/call'
@@ -28,6 +29,7 @@ export interface Pushes {
   'call.media': CallMedia
   'call.peer_away': CallPeerAway
   'call.peer_back': CallPeerBack
+  'call.peer_moved': CallPeerMoved
   'webrtc.offer': WebrtcOffer
   'webrtc.answer': WebrtcAnswer
   'webrtc.ice_candidate': WebrtcIceCandidate
@@ -37,7 +39,7 @@ export interface Pushes {
 export type Push = { [E in keyof Pushes]: { readonly event: E; readonly data: Pushes[E] } }[keyof Pushes]
 
 /** Replies that are no error. */
-export type ReplyData = CallInvited | CallAck | AuthRefreshed
+export type ReplyData = CallInvited | CallAck | CallListed | AuthRefreshed
 
 export interface Envelope {
   readonly event: string

@@ -2,6 +2,7 @@
 
 import { useCallback, useSyncExternalStore } from 'react'
 import type { CallMedia, CallMediaState } from '../media/call-media.ts'
+import type { Take, TakeableCall } from '../take.ts'
 import type { Call, CallClient, CallState, ConnectionState, PeerState, RestorableCall } from '../types.ts'
 
 const noSubscription = () => () => {}
@@ -48,6 +49,13 @@ export function useHold(call: Call | undefined): { readonly held: boolean; reado
 export function useRestorable(client: CallClient): readonly RestorableCall[] {
   const subscribe = useCallback((changed: () => void) => client.on('restorable', changed), [client])
   const read = () => client.restorable
+  return useSyncExternalStore(subscribe, read, read)
+}
+
+/** Calls of this person at other devices that can go on here. */
+export function useTakeable(take: Take): readonly TakeableCall[] {
+  const subscribe = useCallback((changed: () => void) => take.on('change', changed), [take])
+  const read = () => take.calls
   return useSyncExternalStore(subscribe, read, read)
 }
 
