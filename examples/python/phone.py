@@ -19,7 +19,7 @@ from http.client import HTTPException
 from websocket import Closed, connect
 
 # With these the service says: do not come back (docs/generated/close-codes.md).
-FINAL = {4400, 4403, 4409}
+FINAL = {1002, 1003, 1007, 1008, 4400, 4403, 4409}
 # The same again until somebody corrects something (docs/guide/backend-developers.md).
 WRONG = {400, 401, 403, 404}
 # KEY_ID and SECRET are earlier names of the same.
@@ -84,6 +84,8 @@ class Phone:
         self.socket = None
         self.call_uuid = None
         self.requests = 0
+        # What the service asked for before it closed the socket, in seconds.
+        self.asked_pause = 0
 
     async def send(self, event, data):
         if self.socket is None:
@@ -114,6 +116,7 @@ class Phone:
         if event == "auth.ok":
             say("online as", data["user_id"])
         elif event == "call.error":
+            self.asked_pause = message["error"].get("retry_after_ms", 0) / 1000
             say(event, message["error"]["code"], message["error"]["message"])
         else:
             say(event, data.get("display_name") or data.get("status") or "")
@@ -144,7 +147,8 @@ class Phone:
             except OSError as error:
                 why = str(error)
             self.socket = None
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**failures) * random.uniform(0.5, 1)
+            pause = self.asked_pause + min(LONGEST_PAUSE, FIRST_PAUSE * 2**failures) * random.uniform(0.5, 1)
+            self.asked_pause = 0
             failures += 1
             say(f"{why}; again in {pause:.1f} s")
             await asyncio.sleep(pause)

@@ -17,7 +17,7 @@ The key is one of the product that the kit may use: it makes participants of its
   $ ringwire conformance --json-lines                              a client that reads from here what it has to do
 
 Each rule of docs/protocol.md is passed, failed (with what went over the wire), or not seen. docs/conformance.md says more.
-Exit codes: 0 nothing failed, 1 a rule failed or nothing could be tested, 2 wrong usage.
+Exit codes: 0 nothing failed, 1 a rule failed or none was seen, 2 wrong usage.
 `
 
 interface ConformanceOptions {
@@ -178,7 +178,9 @@ async function tell(
   out(isLine ? `${visibleLines(JSON.stringify({ type: 'report', report }))}\n` : visibleLines(textOf(report)))
   if (json !== undefined) write(json, `${JSON.stringify(report, null, 2)}\n`)
   if (junit !== undefined) write(junit, junitOf(report))
-  return report.summary.failed === 0 ? exitCodes.done : exitCodes.failed
+  // Where nothing was seen, nothing is shown: a client that never connected is no success.
+  const { passed, failed } = report.summary
+  return failed === 0 && passed > 0 ? exitCodes.done : exitCodes.failed
 }
 
 function write(file: string, text: string): void {

@@ -1,10 +1,13 @@
 /** `ringwire conformance` with a client: a right one passes, and each that breaks one rule fails with that rule. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { readDocument } from '@ringwire/testkit/documents'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { clientScenarios, testClient } from '../../src/conformance/client/run.ts'
 import { junitOf, type Report, textOf } from '../../src/conformance/report.ts'
 import type { RuleId } from '../../src/conformance/rules.ts'
+import { createBox } from '../cli/command.ts'
 import { type ClientFault, SmallClient } from './small-client.ts'
 
 const service = new Service()
@@ -92,6 +95,7 @@ describe('a broken client fails with the rule that it breaks', () => {
       expect(report?.rules.map(({ rule, verdict }) => [rule, verdict])).toEqual([[rule, 'failed']])
       const failures = report?.rules[0]?.failures ?? []
       expect(failures[0]?.frames.length).toBeGreaterThan(0)
+      expect(JSON.stringify(report)).not.toMatch(/eyJ[\w-]+\.[\w-]+/)
     }, 120_000)
   }
 })
@@ -119,3 +123,21 @@ test('docs/conformance.md lists each scenario with its rules', () => {
     if (needs !== undefined) expect(row).toContain(`(${needs}`)
   }
 })
+
+test('a person is told in sentences; where no client comes, nothing is claimed', async () => {
+  const box = createBox()
+  const json = join(box.dataDir, 'report.json')
+  try {
+    const env = { RINGWIRE_URL: service.url, RINGWIRE_KEY_ID: productKey.id, RINGWIRE_KEY_SECRET: productKey.secret }
+    const { code, out } = await box.run(`conformance --act 1 --user dora --rule RING1 --json ${json}`, { env })
+    expect(out).toContain('The client is dora (role customer). Its peer is kit-peer-')
+    expect(out).toMatch(/It connects to ws:\/\/127\.0\.0\.1:\d+\/v1\/ws, with this token: eyJ/)
+    expect(out).toContain('→ Connect, with a new token.')
+    expect(out).toContain('not seen  RING1')
+    expect(out).toContain('0 passed, 0 failed, 1 not seen')
+    expect(code).toBe(1)
+    expect(readFileSync(json, 'utf8')).not.toContain('eyJ')
+  } finally {
+    await box.clean()
+  }
+}, 120_000)

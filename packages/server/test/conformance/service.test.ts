@@ -74,6 +74,13 @@ test('what cannot be tested is said in a line: no service, a wrong secret, an un
   }
 }, 120_000)
 
+test('the command loads the kit when it runs, and no start of the service does', () => {
+  const source = readFileSync(join(import.meta.dir, '../../src/cli/conformance.ts'), 'utf8')
+  const still = [...source.matchAll(/^import .* from '\.\.\/conformance\/.*'$/gm)].map(([line]) => line)
+  expect(still.length).toBeGreaterThan(0)
+  expect(still.filter((line) => !line.startsWith('import type '))).toEqual([])
+})
+
 test('the rules of the kit are rules of docs/protocol.md', () => {
   const page = readFileSync(join(import.meta.dir, '../../../../docs/protocol.md'), 'utf8')
   for (const rule of Object.keys(ruleTitles)) expect(page).toMatch(new RegExp(`\\*\\*${rule}[* ]`))

@@ -43,7 +43,7 @@ export function createEye(judge: () => Judge): Eye {
   return {
     onUpgrade(link) {
       const { target, token } = link.request
-      const isInUrl = /eyJ[\w-]+\.[\w-]+\./.test(decodeURIComponent(target))
+      const isInUrl = /eyJ[\w-]+\.[\w-]+\./.test(target)
       judge().check('WS1', !isInUrl, 'the token is in the URL')
       judge().check('WS1', token !== undefined, 'no token as the subprotocol list "jwt, <token>" or as a header')
       numbers.onUpgrade(target)

@@ -55,6 +55,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       (request) => answerPlain(options, gate, request),
       (request) => {
         options.onAttempt(false)
+        if (!URL.canParse(request.target, gate.url)) return void socket.resetAndDestroy()
         const { pathname, search } = new URL(request.target, gate.url)
         const base = new URL(options.wsUrl)
         // The path is the client's: a wrong one shows.

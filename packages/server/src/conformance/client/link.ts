@@ -47,7 +47,8 @@ export class Link {
   private readonly pongs = new Map<string, () => void>()
   private isEnded = false
   private isFrozen = false
-  private clientCode: number | undefined
+  /** The client closed first, with this code. */
+  private leftWith: number | undefined
 
   constructor(options: LinkOptions) {
     this.options = options
@@ -109,8 +110,11 @@ export class Link {
       if (!name.startsWith(ownPing)) this.wire.send(opcode, payload)
       this.pongs.get(name)?.()
     } else if (opcode === opcodes.close) {
-      this.clientCode ??= readClose(payload).code
-      if (!this.isEnded) this.wire.close(this.clientCode === 1005 ? null : this.clientCode)
+      const { code } = readClose(payload)
+      if (!this.isEnded) {
+        this.leftWith ??= code
+        this.wire.close(code === 1005 ? null : code)
+      }
       this.write(opcodes.close, payload.subarray(0, 2))
       this.options.socket.end()
     } else this.wire.send(opcode, payload)
@@ -119,8 +123,8 @@ export class Link {
   private onClientGone(): void {
     if (!this.isOpen) return
     this.isOpen = false
-    if (this.clientCode === undefined) this.wire.reset()
-    this.options.observer.onGone(this, this.isEnded ? undefined : (this.clientCode ?? 1006))
+    if (this.leftWith === undefined) this.wire.reset()
+    this.options.observer.onGone(this, this.leftWith ?? (this.isEnded ? undefined : 1006))
   }
 
   private write(opcode: number, payload: Uint8Array | string): void {

@@ -71,6 +71,9 @@ export interface ClientStageOptions {
   tell(action: Action): void
 }
 
+/** Pauses grow while a client loses its connection again and again: it has so many times longer to come back. */
+const backFactor = 4
+
 export function createClientStage(options: ClientStageOptions): ClientStage {
   const { judge, gate, subject, playing, patienceMs, actMs } = options
   const begin = subject.said.length
@@ -104,7 +107,7 @@ export function createClientStage(options: ClientStageOptions): ClientStage {
     },
     peer: () => enter('peer', 'callee', options.peerId, 'kit-peer'),
     otherDevice: () => enter('other device', 'caller', options.client.user_id, 'kit-other-device'),
-    async comesBack(rule, after, why, ms = patienceMs) {
+    async comesBack(rule, after, why, ms = backFactor * patienceMs) {
       const link = await subject.until(() => (subject.link?.number ?? 0) > after && subject.link, ms)
       judge.check(rule, link !== undefined, `${why}: it did not come back within ${ms / 1_000} s`)
       if (link === undefined) throw new Stop(why)
