@@ -26,7 +26,6 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
   const group = useRef<HTMLFieldSetElement>(null)
   const { held } = useHold(call)
   const [open, setOpen] = useState<Kind>()
-  const hasScreens = useBrowserHas(() => typeof navigator.mediaDevices?.getDisplayMedia === 'function')
   const isShown = call !== undefined && phase !== 'incoming'
   useCallKeys(keys && isShown)
   useClickElsewhere(group, () => setOpen(undefined))
@@ -67,16 +66,7 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
         />
       </Choosable>
       <Camera keys={keys} isOpen={open === 'video'} choose={choose} />
-      {hasScreens && (
-        <RoundButton
-          icon="screen"
-          label={words.shareScreen}
-          pressed={state?.sharing ?? false}
-          testId="screen"
-          disabled={!media}
-          onClick={() => void line.toggleScreen().catch(ignore)}
-        />
-      )}
+      <Screen />
       <RoundButton
         icon="hold"
         label={words.hold}
@@ -93,6 +83,24 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
         onClick={hangUp}
       />
     </fieldset>
+  )
+}
+
+/** Nothing where the browser cannot share a screen. */
+function Screen() {
+  const { media } = useCallUi()
+  const { line, words } = useContextOfCall()
+  const isShared = useCallMedia(media)?.sharing ?? false
+  if (!useBrowserHas(() => typeof navigator.mediaDevices?.getDisplayMedia === 'function')) return null
+  return (
+    <RoundButton
+      icon="screen"
+      label={words.shareScreen}
+      pressed={isShared}
+      testId="screen"
+      disabled={!media}
+      onClick={() => void line.toggleScreen().catch(ignore)}
+    />
   )
 }
 

@@ -14,7 +14,8 @@ export function lostOf({ audioinput, videoinput }: DeviceChoice, { audio, video 
 const ignore = () => {}
 
 /** Microphone, camera, screen and hold of the call, and which devices the user chose. `given`: what the application sends. */
-export function createLineDevices({ get, change }: LineStates, given: () => CallMediaOptions['media']) {
+export function createLineDevices(states: LineStates, given: () => CallMediaOptions['media']) {
+  const { get, change } = states
   /** What the user chose last of each kind; an earlier one that opens late is not remembered. */
   const latest: { -readonly [Kind in keyof DeviceChoice]: DeviceChoice[Kind] } = {}
 
@@ -22,25 +23,12 @@ export function createLineDevices({ get, change }: LineStates, given: () => Call
     change({ devices: { ...get().devices, [kind]: id || undefined } })
   }
 
-  /** A device that the user chose may be unplugged or in use by now. Any other of its kind is better than none. */
-  async function openOthers(media: CallMedia, wish: MediaStream | MediaStreamConstraints): Promise<void> {
-    const lost = lostOf(get().devices, media.state.errors)
-    if (!lost.audio && !lost.video) return
-    const gone = { ...(lost.audio && { audioinput: undefined }), ...(lost.video && { videoinput: undefined }) }
-    const devices = { ...get().devices, ...gone }
-    change({ devices })
-    const again = callWish(given(), devices, sendsPicture(wish))
-    if ('getTracks' in again) return
-    const missing = { ...(lost.audio && { audio: again.audio }), ...(lost.video && { video: again.video }) }
-    await media.start(missing).catch(ignore)
-  }
-
   return {
     /** A call goes on without devices: who has none can still see and hear, and `errors` of the media says why. */
     async open(media: CallMedia, withCamera: boolean): Promise<void> {
       const wish = callWish(given(), get().devices, withCamera)
       await media.start(wish).catch(ignore)
-      await openOthers(media, wish)
+      await openOthers(media, wish, states, given)
     },
     /** For this call and those that come. */
     chooseDevice(kind: MediaDeviceKind, id: string): void {
@@ -89,6 +77,26 @@ export function createLineDevices({ get, change }: LineStates, given: () => Call
       else if (media?.state.slots.screen.name !== 'opening') await media?.shareScreen()
     },
   }
+}
+
+type Wish = MediaStream | MediaStreamConstraints
+
+/** A device that the user chose may be unplugged or in use by now. Any other of its kind is better than none. */
+async function openOthers(
+  media: CallMedia,
+  wish: Wish,
+  { get, change }: LineStates,
+  given: () => CallMediaOptions['media'],
+): Promise<void> {
+  const lost = lostOf(get().devices, media.state.errors)
+  if (!lost.audio && !lost.video) return
+  const gone = { ...(lost.audio && { audioinput: undefined }), ...(lost.video && { videoinput: undefined }) }
+  const devices = { ...get().devices, ...gone }
+  change({ devices })
+  const again = callWish(given(), devices, sendsPicture(wish))
+  if ('getTracks' in again) return
+  const missing = { ...(lost.audio && { audio: again.audio }), ...(lost.video && { video: again.video }) }
+  await media.start(missing).catch(ignore)
 }
 
 async function flip(
