@@ -20,6 +20,32 @@ const mostDeaf = 2
 const firstRetryMs = 3000
 const longestRetryMs = 15_000
 
+/** Whether a connected path is alive, by what arrives on it. */
+function createHearing(attempt: () => void, fail: () => void) {
+  /** Looks at what arrives that decide it. */
+  let doubts = 0
+  let deaf = 0
+  let deafTries = 0
+
+  return {
+    doubt(looks: number): void {
+      doubts = looks
+    },
+    looked(arrived: boolean, isDue?: boolean): void {
+      if (arrived) deafTries = 0
+      deaf = isDue && !arrived ? deaf + 1 : 0
+      if (deaf > deafLooks && deafTries++ < mostDeaf) {
+        deaf = 0
+        fail()
+        attempt()
+      }
+      if (!doubts) return
+      doubts = arrived ? doubts - 1 : 0
+      if (!arrived) attempt()
+    },
+  }
+}
+
 /** When the connection is given another try. It ends with the call, not with a number of tries. */
 export function createRecovery(options: RecoveryOptions) {
   let cancel: (() => void) | undefined
@@ -28,14 +54,10 @@ export function createRecovery(options: RecoveryOptions) {
   let due = false
   let state: RTCPeerConnectionState = 'new'
   let begun = false
-  /** Looks at what arrives that decide whether a connected path is alive. */
-  let doubts = 0
-  let deaf = 0
-  let deafTries = 0
+  const hearing = createHearing(attempt, () => tries++)
 
   function rest(): void {
-    cancel?.()
-    cancel = undefined
+    cancel = void cancel?.()
   }
 
   function after(ms: number): void {
@@ -53,16 +75,14 @@ export function createRecovery(options: RecoveryOptions) {
     due = !options.isOnline()
     if (due) return
     options.restart({ fresh: tries > 0 })
-    after(Math.min(longestRetryMs, firstRetryMs * 2 ** tries))
-    tries++
+    after(Math.min(longestRetryMs, firstRetryMs * 2 ** tries++))
   }
 
   return {
     /** The call is answered: from now on there shall be a connection. */
     begin(): void {
-      if (begun) return
+      if (!begun && state !== 'connected') after(options.connectTimeoutMs)
       begun = true
-      if (state !== 'connected') after(options.connectTimeoutMs)
     },
     /** The state of the connection of now. */
     follow(next: RTCPeerConnectionState): void {
@@ -93,28 +113,16 @@ export function createRecovery(options: RecoveryOptions) {
     online(): void {
       if (!begun) return
       if (due || state === 'disconnected' || state === 'failed') attempt()
-      else doubts = looksInDoubt
+      else hearing.doubt(looksInDoubt)
     },
     /**
      * Whether packets arrived since the last look, and whether the peer says that it sends. After a restart of ICE, Firefox and
      * Chromium may hold different pairs for the right one: both are connected, and one hears nothing.
      */
-    looked(arrived: boolean, isDue?: boolean): void {
-      if (state !== 'connected') return
-      if (arrived) deafTries = 0
-      deaf = isDue && !arrived ? deaf + 1 : 0
-      if (deaf > deafLooks && deafTries++ < mostDeaf) {
-        deaf = 0
-        tries++
-        attempt()
-      }
-      if (!doubts) return
-      doubts = arrived ? doubts - 1 : 0
-      if (!arrived) attempt()
-    },
+    looked: (arrived: boolean, isDue?: boolean) => state === 'connected' && hearing.looked(arrived, isDue),
     stop(): void {
       rest()
-      doubts = 0
+      hearing.doubt(0)
       begun = false
     },
   }

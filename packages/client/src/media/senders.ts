@@ -31,28 +31,64 @@ export interface SendersOptions {
   failed(error: unknown): void
 }
 
+function transceiverOf(connection: RTCPeerConnection | undefined, kind: MediaKind): RTCRtpTransceiver | undefined {
+  return connection
+    ?.getTransceivers()
+    .find(({ receiver, direction }) => receiver.track.kind === kind && direction !== 'stopped')
+}
+
+function letSend(target: RTCRtpTransceiver, stream: MediaStream): void {
+  if (target.direction !== 'recvonly' && target.direction !== 'inactive') return
+  target.direction = target.direction === 'recvonly' ? 'sendrecv' : 'sendonly'
+  target.sender.setStreams?.(stream)
+}
+
+/** Each sender is tuned for the picture that it sends. */
+function createTuning() {
+  /** What they are tuned for, or are about to be. */
+  const tuned = new WeakMap<RTCRtpSender, Picture>()
+
+  return (sender: RTCRtpSender, picture: Picture): void => {
+    if (tuned.has(sender) && tuned.get(sender) === picture) return
+    tuned.set(sender, picture)
+    tune(sender, picture).catch(() => {
+      if (tuned.get(sender) === picture) tuned.delete(sender)
+    })
+  }
+}
+
+type Tracks = Record<MediaKind, MediaStreamTrack | null>
+
+/** One after another: what the sender has is known only when the replacement before is through. */
+function createReplacing(tracks: Tracks, failed: (error: unknown) => void, replaced: () => void) {
+  const replacements = new WeakMap<RTCRtpSender, Promise<void>>()
+
+  return (sender: RTCRtpSender, kind: MediaKind): Promise<void> => {
+    const before = replacements.get(sender) ?? Promise.resolve()
+    const done = before
+      .then(() => (sender.track === tracks[kind] ? undefined : sender.replaceTrack(tracks[kind])))
+      // The peer may have refused the kind in the meantime.
+      .catch(failed)
+      .then(replaced)
+    replacements.set(sender, done)
+    return done
+  }
+}
+
 /**
  * Which track goes out on which transceiver: one of each kind. The connection is made before the devices are open, and
  * a track that comes later, or instead of another, needs no negotiation.
  */
 export function createSenders({ stream, receives, failed }: SendersOptions) {
-  const tracks: Record<MediaKind, MediaStreamTrack | null> = { audio: null, video: null }
+  const tracks: Tracks = { audio: null, video: null }
   const wanted = new Set<MediaKind>()
-  const replacements = new WeakMap<RTCRtpSender, Promise<void>>()
-  /** What they are tuned for, or are about to be. */
-  const tuned = new WeakMap<RTCRtpSender, Picture>()
+  const tuneFor = createTuning()
   let isScreen = false
   let connection: RTCPeerConnection | undefined
   /** The picture is on its way on this connection. */
   let flows = false
   /** Kinds that this connection has had a transceiver for: one that the peer refused is not asked for again. */
   let asked = new Set<MediaKind>()
-
-  function transceiver(kind: MediaKind): RTCRtpTransceiver | undefined {
-    return connection
-      ?.getTransceivers()
-      .find(({ receiver, direction }) => receiver.track.kind === kind && direction !== 'stopped')
-  }
 
   function follow(next: RTCPeerConnection): void {
     if (connection === next) return
@@ -63,40 +99,21 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
 
   /** Not before the picture flows: an encoder that is set up anew by then sends its first frame late. */
   function tuneVideo(): void {
-    const sender = transceiver('video')?.sender
-    const picture = pictureOf(tracks.video, isScreen)
-    if (!flows || !sender || (tuned.has(sender) && tuned.get(sender) === picture)) return
-    tuned.set(sender, picture)
-    tune(sender, picture).catch(() => {
-      if (tuned.get(sender) === picture) tuned.delete(sender)
-    })
+    const sender = transceiverOf(connection, 'video')?.sender
+    if (flows && sender) tuneFor(sender, pictureOf(tracks.video, isScreen))
   }
+
+  const replace = createReplacing(tracks, failed, tuneVideo)
 
   function add(kind: MediaKind): void {
     asked.add(kind)
-    connection?.addTransceiver(tracks[kind] ?? kind, {
-      direction: wanted.has(kind) ? 'sendrecv' : 'recvonly',
-      streams: [stream],
-    })
-  }
-
-  /** One after another: what the sender has is known only when the replacement before is through. */
-  function replace(sender: RTCRtpSender, kind: MediaKind): Promise<void> {
-    const before = replacements.get(sender) ?? Promise.resolve()
-    const replaced = before
-      .then(() => (sender.track === tracks[kind] ? undefined : sender.replaceTrack(tracks[kind])))
-      // The peer may have refused the kind in the meantime.
-      .catch(failed)
-      .then(tuneVideo)
-    replacements.set(sender, replaced)
-    return replaced
+    const direction = wanted.has(kind) ? 'sendrecv' : 'recvonly'
+    connection?.addTransceiver(tracks[kind] ?? kind, { direction, streams: [stream] })
   }
 
   async function put(target: RTCRtpTransceiver, kind: MediaKind): Promise<void> {
-    if (wanted.has(kind) && (target.direction === 'recvonly' || target.direction === 'inactive')) {
-      target.direction = target.direction === 'recvonly' ? 'sendrecv' : 'sendonly'
-      target.sender.setStreams?.(stream)
-    }
+    asked.add(kind)
+    if (wanted.has(kind)) letSend(target, stream)
     await replace(target.sender, kind)
   }
 
@@ -112,10 +129,8 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
     attach(on: RTCPeerConnection): void {
       follow(on)
       for (const kind of kinds) {
-        const offered = transceiver(kind)
-        if (!offered) continue
-        asked.add(kind)
-        void put(offered, kind)
+        const offered = transceiverOf(connection, kind)
+        if (offered) void put(offered, kind)
       }
     },
     /** What the peer's offer had no place for is offered next. */
@@ -132,7 +147,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
       tracks[kind] = track
       if (kind === 'video') isScreen = ofScreen
       if (track) wanted.add(kind)
-      const target = transceiver(kind)
+      const target = transceiverOf(connection, kind)
       if (target) await put(target, kind)
       else if (track && connection?.remoteDescription) add(kind)
     },
