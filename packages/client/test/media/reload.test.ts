@@ -216,7 +216,7 @@ test('what is muted stays muted in the page that is loaded again, and none of it
       expect(audioEnergy).toBeLessThan(1e-6)
       expect(videoPackets).toBe(0)
     }
-    expect(found.left).toEqual([['ringwire.muted.stub', '{"audio":true,"video":false}']])
+    expect(found.left).toEqual([['ringwire.muted.stub', '{"audio":true,"video":false,"held":false}']])
     expect(found.after).toBe(0)
   })
 }, 240_000)
