@@ -164,3 +164,27 @@ test('a page whose scripts stand still, as in the background: media goes on, and
   for (const { page } of both) expect(await page.evaluate(() => window.phone.media?.state.name)).toBe('flowing')
   await close()
 }, 240_000)
+
+for (const who of ['customer', 'agent'] as const) {
+  test(`[TAKE1] the ${who} of a call goes on at another device, with media`, async () => {
+    const { customer, agent, connect, close } = await phones.open()
+    await connect('video')
+    const [mine, theirs] = who === 'customer' ? [customer, agent] : [agent, customer]
+    const context = await phones.browser.newContext()
+    const tablet = await context.newPage()
+    const [role, peer] = who === 'customer' ? ['customer', 'agent'] : ['agent', 'customer']
+    await tablet.goto(`${phones.url}?user=${mine.userId}&role=${role}&peer=${peer}&device=tablet&takes`)
+    await online(tablet)
+    await tablet.evaluate(() => window.phone.takeOver())
+    await isOver(mine.page, 'taken_elsewhere')
+    await Promise.all([flowing(tablet), flowing(theirs.page)])
+    for (const page of [tablet, theirs.page]) await page.evaluate(() => window.phone.arriving(['audio', 'video']))
+    expect(await mine.page.evaluate(() => window.phone.media?.state.name)).toBe('closed')
+    expect(await tablet.evaluate(() => window.phone.errors)).toEqual([])
+    expect(await theirs.page.evaluate(() => window.phone.errors)).toEqual([])
+    await tablet.evaluate(() => window.phone.call?.end())
+    await isOver(theirs.page, 'hangup')
+    await context.close()
+    await close()
+  }, 240_000)
+}

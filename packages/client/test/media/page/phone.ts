@@ -1,6 +1,7 @@
 // A small phone on the real client: it answers every call, and goes on with a call that it finds after a reload.
 import { createCallClient } from '../../../src/client.ts'
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
+import { createTake, takeCapabilities } from '../../../src/take.ts'
 import type { Call } from '../../../src/types.ts'
 import { arriving, bytesSent, flowing, measureFlow, totals, until } from './flow.ts'
 
@@ -26,9 +27,11 @@ const client = createCallClient({
     if (query.has('unaware')) delete token.ice_transport_policy
     return token
   },
+  ...(query.has('takes') && { can: takeCapabilities }),
   ...(query.has('forget') ? {} : { storage: sessionStorage }),
 })
 
+const takes = createTake(client)
 let ufragBefore: string | undefined
 let connectionBefore: RTCPeerConnection | undefined
 const ufrag = () =>
@@ -54,6 +57,11 @@ const phone = {
       if (error.code !== 'CLOSED') phone.errors.push(String(error))
     })
     return media
+  },
+  /** Goes on here with the call that is at another device. */
+  async takeOver(): Promise<void> {
+    await until(() => takes.calls.length > 0, 20_000)
+    phone.take(takes.calls[0]!.take())
   },
   dial(userId: string, role: string, callType: string): void {
     phone.take(client.call({ userId, role, callType }))
