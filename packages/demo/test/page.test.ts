@@ -61,7 +61,7 @@ test('the keyboard alone is enough: go online, call, accept, hang up, decline', 
     await customer.keyboard.press('Tab')
     order.push(await focused(customer))
   }
-  expect(order).toEqual(['mute', 'choose-audio', 'camera', 'screen', 'hangup'])
+  expect(order).toEqual(['mute', 'choose-audio', 'camera', 'screen', 'hold', 'hangup'])
   expect(await focusIsVisible(customer)).toBe(true)
   await customer.keyboard.press('Enter')
   for (const page of [customer, agent]) {

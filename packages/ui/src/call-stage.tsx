@@ -4,10 +4,12 @@ import { CallControls } from './call-controls.tsx'
 import { CallTimer } from './call-timer.tsx'
 import { Ended } from './ended.tsx'
 import { usePeerState, useStats } from './hooks.ts'
+import { rings } from './line-call.ts'
 import { OwnNotice } from './own-notice.tsx'
 import { classes, type PartProps } from './part.ts'
 import { PeerTile } from './peer-tile.tsx'
 import { useCallUi, useWords } from './provider.tsx'
+import { SecondCall } from './second-call.tsx'
 import { SecurityCode } from './security-code.tsx'
 import { SelfView } from './self-view.tsx'
 import { nameOf } from './words.ts'
@@ -66,6 +68,7 @@ export function CallStage({ className, idle, details, securityCode, keys, since 
           </div>
           <SelfView />
           <div className="rw-bottom">
+            <SecondCall />
             <OwnNotice />
             <CallControls keys={keys} />
           </div>
@@ -97,7 +100,7 @@ function StateText({ since }: { since: number | undefined }) {
 
 /** The one place that speaks to a screen reader: what changed last, once, and never the time. */
 function Announcement() {
-  const { call, media, phase, ended } = useCallUi()
+  const { call, media, phase, ended, other } = useCallUi()
   const words = useWords()
   const now = useStateWords()
   const { away, media: sent } = usePeerState(call)
@@ -106,6 +109,7 @@ function Announcement() {
   const isUnheard = phase === 'live' && state?.name === 'silent' && sent?.audio !== false && !held
   let text = ''
   if (ended) text = words.over(ended)
+  else if (call && phase !== 'incoming' && other && rings(other.call)) text = words.waiting(nameOf(other.call))
   else if (call && away) text = words.away(nameOf(call))
   else if (call && phase === 'live' && held) text = words.onHold
   else if (call && phase === 'live' && byPeer) text = words.heldBy(nameOf(call))

@@ -1,6 +1,7 @@
 import { useEffect } from 'react'
+import { rings } from './line-call.ts'
 import { useCallUi } from './provider.tsx'
-import { playMelody, ringback, ringing } from './tones.ts'
+import { playMelody, ringback, ringing, waiting } from './tones.ts'
 
 export interface CallTonesProps {
   /** The address of a sound of your own that is repeated while a call rings here. */
@@ -12,15 +13,20 @@ export interface CallTonesProps {
 /** A phone that lies on a table shall be felt; most other devices have nothing to shake. In ms: on, off, on. */
 const shake = [200, 100, 200]
 
-/** What is heard while a call rings, here or at the other side; it shows nothing. A phone that can vibrate does so. */
+/**
+ * What is heard while a call rings, here or at the other side, and two beeps for one that comes during another call; it shows
+ * nothing. A phone that can vibrate does so for a call that rings here.
+ */
 export function CallTones(own: CallTonesProps) {
-  const { phase } = useCallUi()
+  const { phase, other } = useCallUi()
+  const waits = phase !== 'incoming' && other !== undefined && rings(other.call)
   const kind = phase === 'incoming' ? 'ringing' : phase === 'calling' ? 'ringback' : undefined
   const url = kind && own[kind]
   useEffect(() => {
     if (!kind) return
     return url ? playFile(url) : playMelody(kind === 'ringing' ? ringing : ringback)
   }, [kind, url])
+  useEffect(() => (waits ? playMelody(waiting) : undefined), [waits])
   useEffect(() => {
     if (kind !== 'ringing') return
     const vibrate = () => void navigator.vibrate?.(shake)

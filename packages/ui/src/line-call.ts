@@ -1,36 +1,62 @@
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '@ringwire/client/media'
 import type { Call, CallClient } from '@ringwire/client/types'
-import { idle, type LineStates, noCall, phaseOf } from './line-state.ts'
+import { idle, type LineStates, noCall, type OverState, phaseOf } from './line-state.ts'
 
 /** The user has to answer it. */
 export const rings = (call: Call): boolean => phaseOf(call) === 'incoming'
 
-/** The call that the page is in, from the moment when it takes it to its end, and its media. */
+/** The calls that the page is in, from the moment when it takes them to their end, and their media. */
 export function createLineCall(
   client: CallClient,
   { get, change }: LineStates,
   open: (media: CallMedia, withCamera: boolean) => Promise<void>,
   mediaOptions: () => CallMediaOptions | undefined,
 ) {
+  const watched = new WeakSet<Call>()
+
   function closeMedia(): void {
     get().media?.close()
     change({ media: undefined })
   }
 
-  function hold(call: Call): void {
+  /** The first call is over. One that waits takes its place: it rings, or goes on if it was on hold. */
+  function over(call: Call, state: OverState): void {
+    const { since, other } = get()
+    if (other && !rings(other.call)) {
+      change({ ...other, other: undefined })
+      void other.call.resume()
+      return
+    }
+    change({ ...noCall, phase: 'over', ended: { call, state, since, endedAt: Date.now() }, other: undefined })
+    const next = client.calls.find(rings)
+    if (next) ring(next)
+  }
+
+  /** A first call that was put on hold for it comes back. */
+  function refused(): void {
+    closeMedia()
+    if (!get().other) return
+    exchange()
+    void get().call?.resume()
+  }
+
+  function watch(call: Call): void {
+    if (watched.has(call)) return
+    watched.add(call)
     call.on('state', (now) => {
-      if (get().call !== call) return
-      if (now.name !== 'over') {
+      if (get().other?.call === call) change(now.name === 'over' ? { other: undefined } : {})
+      else if (get().call !== call) return
+      else if (now.name === 'over') over(call, now)
+      else {
         change({})
         // Accept was refused: the dialog is back, and nothing may be open behind it.
-        if (get().phase === 'incoming') closeMedia()
-        return
+        if (get().phase === 'incoming') refused()
       }
-      const { since } = get()
-      change({ ...noCall, phase: 'over', ended: { call, state: now, since, endedAt: Date.now() } })
-      const next = client.calls.find(rings)
-      if (next) ring(next)
     })
+  }
+
+  function hold(call: Call): void {
+    watch(call)
     change({ ...idle, call })
   }
 
@@ -45,7 +71,10 @@ export function createLineCall(
     media.on('state', ({ name }) => {
       // A peer without devices sends nothing. The call is live as soon as both sides are connected.
       const isConnected = name === 'flowing' || name === 'silent'
-      if (get().media === media && isConnected && get().since === undefined) change({ since: Date.now() })
+      const { other, since } = get()
+      if (!isConnected) return
+      if (get().media === media && since === undefined) change({ since: Date.now() })
+      else if (other?.media === media && other.since === undefined) change({ other: { ...other, since: Date.now() } })
     })
     change({ media })
     const isVideo = call.callType === 'video'
@@ -54,9 +83,30 @@ export function createLineCall(
     void open(media, isVideo && !media.state.muted.video)
   }
 
+  /** The two calls change their places. */
+  function exchange(): void {
+    const { call, media, since, other } = get()
+    if (call && other) change({ ...other, other: { call, media, since } })
+  }
+
   return {
     ring,
     join,
+    exchange,
+    /** It rings during the first call, or was there before the page was loaded again. */
+    wait(call: Call): void {
+      watch(call)
+      change({ other: { call, media: undefined, since: undefined } })
+      if (rings(call)) {
+        void call.alerting()
+        return
+      }
+      exchange()
+      join(call)
+      // Of two calls one is on hold, and stays behind.
+      if (call.held) exchange()
+      else void get().other?.call.hold()
+    },
     /** It is the page's own, or was answered before. */
     take(call: Call): void {
       hold(call)

@@ -19,6 +19,14 @@ export interface EndedCall {
   readonly endedAt: number
 }
 
+/** The second call of the page: it rings during the first one, or was put on hold for it [WAIT1]. */
+export interface OtherCall {
+  readonly call: Call
+  /** Once it was answered. */
+  readonly media: CallMedia | undefined
+  readonly since: number | undefined
+}
+
 /** Immutable: a change is a new object. */
 export interface LineState {
   readonly phase: Phase
@@ -27,11 +35,12 @@ export interface LineState {
   /** When the two sides were first connected on this page, in ms since the epoch. */
   readonly since: number | undefined
   readonly ended: EndedCall | undefined
+  readonly other: OtherCall | undefined
   readonly devices: DeviceChoice
 }
 
 export const noCall = { call: undefined, media: undefined, since: undefined } as const
-export const idle = { ...noCall, phase: 'idle', ended: undefined } as const
+export const idle = { ...noCall, phase: 'idle', ended: undefined, other: undefined } as const
 
 export function phaseOf({ state }: Call, since?: number | undefined): Phase {
   if (state.name !== 'ringing') return since === undefined ? 'connecting' : 'live'

@@ -33,6 +33,15 @@ function standInCall(direction: 'incoming' | 'outgoing' = 'incoming', callType =
     ...{ callUuid: crypto.randomUUID(), direction, callType, state, on, invited: Promise.resolve() },
     peer: { userId: 'ben', role: 'agent', displayName: null },
     ...{ accept: ask('accept'), reject: ask('reject'), alerting: ask('alerting'), end: ask('end') },
+    held: false,
+    async hold() {
+      asked.push('hold')
+      call.held = true
+    },
+    async resume() {
+      asked.push('resume')
+      call.held = false
+    },
     ...{ sendMedia: async () => {}, sendStats: async () => {}, claimSignals: () => () => {} },
   }
   return {
@@ -332,4 +341,91 @@ test('the last answer decides about the camera, also after one without it was re
   line.accept()
   become({ answering: true })
   expect(Object.keys((await there.attempt(2)).wish)).toEqual(['audio', 'video'])
+})
+
+/** A call that goes on, and a second one that rings. */
+async function secondRings() {
+  const there = machine()
+  const { client, rings } = standInClient('audio')
+  const line = createLine(client)
+  line.configure({ busy: 'wait', media: { environment: there.environment, storage: null } })
+  line.attach()
+  const first = rings('audio')
+  line.accept()
+  ;(await there.attempt(1)).opens()
+  first.become({ name: 'connected' })
+  await until(() => line.get().media?.state.slots.audio.name === 'live')
+  const second = rings('audio')
+  const shown = () => [line.get().call, line.get().other?.call]
+  first.asked.splice(0)
+  return { ...there, line, rings, first, second, shown }
+}
+
+test('[WAIT1] a second call waits, a third one is busy; declined, the first goes on as if nothing had been', async () => {
+  const { line, rings, first, second, shown } = await secondRings()
+  expect([shown(), second.asked, line.get().phase]).toEqual([[first.call, second.call], ['alerting'], 'connecting'])
+  expect(rings().asked).toEqual(['reject busy'])
+  line.swap()
+  line.declineOther()
+  expect([first.asked, second.asked]).toEqual([[], ['alerting', 'reject']])
+  second.become({ name: 'over', status: 'rejected', reason: 'declined', by: null })
+  expect([shown(), line.get().ended]).toEqual([[first.call, undefined], undefined])
+})
+
+test('[WAIT1] hold and answer, swap, and the call on hold goes on when the other one is over', async () => {
+  const { line, first, second, shown, attempt } = await secondRings()
+  const media = line.get().media
+  line.holdAndAnswer()
+  second.become({ answering: true })
+  ;(await attempt(2)).opens()
+  second.become({ name: 'connected' })
+  expect([shown(), first.asked, second.asked]).toEqual([[second.call, first.call], ['hold'], ['alerting', 'accept']])
+  expect([line.get().other?.media === media, line.get().media !== media]).toEqual([true, true])
+  line.swap()
+  expect([shown(), first.asked, second.asked]).toEqual([
+    [first.call, second.call],
+    ['hold', 'resume'],
+    ['alerting', 'accept', 'hold'],
+  ])
+  expect(line.get().media).toBe(media)
+  first.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
+  expect([shown(), second.asked.at(-1), line.get().ended]).toEqual([[second.call, undefined], 'resume', undefined])
+  second.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
+  expect([line.get().phase, line.get().ended?.call]).toEqual(['over', second.call])
+})
+
+test('[WAIT1] a second call that cannot be answered gives the place back to the first one, which goes on', async () => {
+  for (const [end, isOver] of [
+    [{ name: 'over', status: 'missed', reason: 'no_answer', by: null }, true],
+    [{ answering: false }, false],
+  ] as const) {
+    const { line, first, second, shown } = await secondRings()
+    line.holdAndAnswer()
+    second.become({ answering: true })
+    second.become(end)
+    expect([shown(), first.asked.at(-1)]).toEqual([[first.call, isOver ? undefined : second.call], 'resume'])
+    expect([line.get().phase, line.get().other?.media]).toEqual(['connecting', undefined])
+  }
+})
+
+test('[WAIT1] end and answer, also of a call that still rings at the other side, which cannot be put on hold', async () => {
+  const there = machine()
+  const { client, outgoing, rings } = standInClient('audio')
+  const line = createLine(client)
+  line.configure({ busy: 'wait', media: { environment: there.environment, storage: null } })
+  line.attach()
+  line.place({ userId: 'ben', role: 'agent' })
+  const second = rings('audio')
+  line.holdAndAnswer()
+  expect([outgoing.asked, second.asked, line.get().call]).toEqual([[], ['alerting'], outgoing.call])
+  line.endAndAnswer()
+  outgoing.become({ name: 'over', status: 'cancelled', reason: 'caller_cancelled', by: null })
+  expect([outgoing.asked, second.asked]).toEqual([['end'], ['alerting', 'accept']])
+  expect([line.get().call, line.get().other, line.get().ended]).toEqual([second.call, undefined, undefined])
+})
+
+test('[WAIT1] a second call that still rings when the first one is over is the one that rings', async () => {
+  const { line, first, second } = await secondRings()
+  first.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
+  expect([line.get().phase, line.get().call, line.get().other]).toEqual(['incoming', second.call, undefined])
 })

@@ -1,5 +1,6 @@
 import type { CallMediaOptions } from '@ringwire/client/media'
 import type { Call, CallClient, CallOptions, Unsubscribe } from '@ringwire/client/types'
+import { endAndAnswer, holdAndAnswer, swap } from '@ringwire/client/waiting'
 import { createLineCall, rings } from './line-call.ts'
 import { createLineDevices } from './line-devices.ts'
 import { createLineState, idle } from './line-state.ts'
@@ -9,23 +10,27 @@ export interface LineOptions {
    * For each call's media, with the devices that the user chose. No camera is opened for an audio call.
    */
   readonly media?: CallMediaOptions | undefined
-  /** What a call that comes during another gets: rejected as busy, or left to ring until this one is over. */
-  readonly busy?: 'reject' | 'hold' | undefined
+  /**
+   * What a call that comes during another gets: rejected as busy, shown so that the user may answer it (`wait`), or left to
+   * ring until this one is over (`hold`).
+   */
+  readonly busy?: 'reject' | 'wait' | 'hold' | undefined
 }
 
-/** The one call that a page is in, with its media. It lives outside of components, so they may come and go. */
+/** The call that a page is in, with its media, and a second one that waits. It lives outside of components, so they may come and go. */
 export function createLine(client: CallClient) {
   let options: LineOptions = {}
   const line = createLineState()
   const { get, change } = line
   const { open, ...devices } = createLineDevices(line, () => options.media?.media)
-  const { ring, join, take } = createLineCall(client, line, open, () => options.media)
+  const { ring, join, take, wait, exchange } = createLineCall(client, line, open, () => options.media)
   /** Providers that are mounted now, and how the line stops listening for them. */
   let attached = 0
   let ends: Unsubscribe[] = []
 
   function came(call: Call): void {
     if (!get().call) ring(call)
+    else if (options.busy === 'wait' && !get().other) wait(call)
     else if (options.busy !== 'hold') void call.reject('busy')
   }
 
@@ -38,13 +43,26 @@ export function createLine(client: CallClient) {
   /** What is there already: the page may have connected before the components came. */
   function adopt(): void {
     if (get().call) return
-    const found = client.calls.find((call) => call.state.name !== 'over')
-    if (found && rings(found)) ring(found)
-    else if (found) take(found)
+    const found = client.calls.filter((call) => call.state.name !== 'over')
+    const first = found.find((call) => !rings(call)) ?? found[0]
+    if (first && rings(first)) ring(first)
+    else if (first) take(first)
+    const second = found.find((call) => call !== first)
+    if (second && options.busy === 'wait') wait(second)
   }
 
   function restored(call: Call): void {
     if (!get().call) take(call)
+    else if (options.busy === 'wait' && !get().other) wait(call)
+  }
+
+  /** The second call comes to the front, and what is opened for it is what an answer opens. */
+  function answerOther(answer: (first: Call, second: Call) => Promise<void>, video: boolean): void {
+    const { call, other } = get()
+    if (!call || !other || !rings(other.call)) return
+    exchange()
+    join(other.call, video)
+    void answer(call, other.call)
   }
 
   return {
@@ -79,6 +97,24 @@ export function createLine(client: CallClient) {
       if (get().phase === 'incoming') void get().call?.reject(reason)
     },
     hangUp: (): void => void get().call?.end(),
+    /** Of a second call that rings: the first one is put on hold for it. */
+    holdAndAnswer({ video }: { video?: boolean } = {}): void {
+      const { name } = get().call?.state ?? {}
+      if (name !== 'ringing') answerOther(holdAndAnswer, video !== false)
+    },
+    /** The same, and the first call ends. */
+    endAndAnswer: ({ video }: { video?: boolean } = {}): void => answerOther(endAndAnswer, video !== false),
+    declineOther: (reason?: string): void => {
+      const { other } = get()
+      if (other && rings(other.call)) void other.call.reject(reason)
+    },
+    /** The call that is on hold goes on, and the other one is put on hold. */
+    swap(): void {
+      const { call, other } = get()
+      if (!call || call.state.name === 'ringing' || !other || rings(other.call)) return
+      exchange()
+      void swap(call, other.call)
+    },
     /** Takes the end of the last call away. */
     dismiss(): void {
       if (get().phase === 'over') change(idle)

@@ -19,7 +19,7 @@ export interface CallProviderProps {
   /** For the media of each call. */
   media?: CallMediaOptions | undefined
   /** What a call that comes during another gets. Default: 'reject'. */
-  busy?: 'reject' | 'hold' | undefined
+  busy?: 'reject' | 'wait' | 'hold' | undefined
   /** Texts in place of the English ones. */
   words?: Partial<Words> | undefined
   children?: ReactNode
@@ -39,6 +39,15 @@ export interface CallUi {
   accept(options?: { video?: boolean }): void
   decline(reason?: string): void
   hangUp(): void
+  /** With `busy="wait"`: a second call, which rings during the first one or was put on hold for it. */
+  readonly other: LineState['other']
+  /** Answers the second call, and puts the first one on hold. */
+  holdAndAnswer(options?: { video?: boolean }): void
+  /** Answers the second call, and ends the first one. */
+  endAndAnswer(options?: { video?: boolean }): void
+  declineOther(reason?: string): void
+  /** Goes on with the call that is on hold, and puts the other one on hold. */
+  swap(): void
   /** In the phase `over`: calls the same person in the same way. */
   callAgain(): void
   dismiss(): void
@@ -77,7 +86,7 @@ export function useLine(): LineState {
 /** The current call and what can be done with it. */
 export function useCallUi(): CallUi {
   const { client, line } = useContextOfCall()
-  const { call, media, phase, since, ended } = useLine()
+  const { call, media, phase, since, ended, other } = useLine()
   const restorable = useRestorable(client)
   return useMemo(
     () => ({
@@ -87,15 +96,20 @@ export function useCallUi(): CallUi {
       phase,
       since,
       ended,
+      other,
       restorable,
       place: line.place,
       accept: line.accept,
       decline: line.decline,
       hangUp: line.hangUp,
+      holdAndAnswer: line.holdAndAnswer,
+      endAndAnswer: line.endAndAnswer,
+      declineOther: line.declineOther,
+      swap: line.swap,
       callAgain: line.callAgain,
       dismiss: line.dismiss,
       resume: (call) => line.resume(call.resume()),
     }),
-    [client, call, media, phase, since, ended, restorable, line],
+    [client, call, media, phase, since, ended, other, restorable, line],
   )
 }

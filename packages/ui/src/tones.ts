@@ -27,6 +27,12 @@ export const ringing: Melody = {
 /** It rings at the other side: the tone of most European networks. */
 export const ringback: Melody = { everyMs: 5000, notes: [{ at: 0, hertz: 425, lasts: 1, level: 0.05 }] }
 
+/** Another call comes: two short beeps, which do not drown what is said. */
+export const waiting: Melody = {
+  everyMs: 5000,
+  notes: [0, 0.4].map((at) => ({ at, hertz: 425, lasts: 0.2, level: 0.05 })),
+}
+
 function sound({ at, hertz, lasts, level }: Note, audio: AudioContext, into: AudioNode): void {
   const oscillator = audio.createOscillator()
   const gain = audio.createGain()

@@ -331,6 +331,62 @@ describe('on React', () => {
     await two.close()
   }, 240_000)
 
+  test('[WAIT1] a second call: held and answered, swapped, loaded again, ended; and one that ends the first', async () => {
+    const two = await openTwo(browser, held.site, { query: { busy: 'wait' } })
+    const { ann, ben } = two
+    await inCall(two)
+    const cem = await ann.context().newPage()
+    const calls = new URL(ben.url()).searchParams.get('user') ?? ''
+    await goOnline(cem, held.site, { user: someone('cem'), role: 'customer', peer: 'agent', calls, name: 'Cem' })
+    const callBen = async () => {
+      await cem.bringToFront()
+      await cem.click(at('call-video'))
+      await ben.waitForSelector(`${at('second-call')}:has-text("Cem is calling")`)
+    }
+    await callBen()
+    expect(await ben.locator(at('incoming')).count()).toBe(0)
+    expect(await ben.textContent(at('announcement'))).toBe('Cem is calling')
+    await picture(ben, 'second-rings')
+    expect(await serious(ben)).toEqual([])
+    await ben.click(at('decline-second'))
+    await phase(cem, 'over')
+    await seesPeer(ben)
+
+    await cem.click(at('dismiss'))
+    await callBen()
+    await ben.click(at('hold-and-answer'))
+    await Promise.all([seesPeer(ben), seesPeer(cem)])
+    expect(await ben.textContent(at('call-name'))).toBe('Cem')
+    await ann.waitForSelector(at('held-by-peer'))
+    await ben.waitForSelector(`${at('second-call')}:has-text("Ann Lee is on hold")`)
+    await picture(ben, 'second-on-hold')
+    expect(await serious(ben)).toEqual([])
+    await ann.bringToFront()
+    await ben.click(at('swap'))
+    await Promise.all([seesPeer(ben), seesPeer(ann)])
+    expect(await ben.textContent(at('call-name'))).toBe('Ann Lee')
+    await cem.waitForSelector(at('held-by-peer'))
+
+    await ben.reload()
+    await ben.waitForSelector(`${at('second-call')}:has-text("Cem is on hold")`)
+    await Promise.all([seesPeer(ben), seesPeer(ann)])
+    await ann.click(at('hangup'))
+    await cem.bringToFront()
+    await Promise.all([seesPeer(ben), seesPeer(cem)])
+    expect(await ben.locator(at('second-call')).count()).toBe(0)
+
+    await ann.bringToFront()
+    await ann.click(at('dismiss'))
+    await ann.click(at('call-audio'))
+    await ben.click(at('end-and-answer'))
+    await phase(cem, 'over')
+    await Promise.all([phase(ben, 'live'), phase(ann, 'live')])
+    expect(await ben.textContent(at('call-name'))).toBe('Ann Lee')
+    await ann.click(at('hangup'))
+    await phase(ben, 'over')
+    await two.close()
+  }, 240_000)
+
   test('a reload goes on with the call; one that comes meanwhile is held until this one is over', async () => {
     const two = await openTwo(browser, held.site, { query: { busy: 'hold' } })
     const { ann, ben } = two

@@ -20,7 +20,7 @@ const media = {
 export function DeskView({ desk }: { desk: Desk }) {
   useEffect(() => desk.start(), [desk])
   return (
-    <CallProvider client={desk.client} media={media}>
+    <CallProvider client={desk.client} media={media} busy="wait">
       <CallTones />
       <Board desk={desk} />
     </CallProvider>

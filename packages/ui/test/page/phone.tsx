@@ -73,7 +73,7 @@ function CallAtOnce() {
 
 function Phone() {
   return (
-    <CallProvider client={client} media={media} busy={query.get('busy') === 'hold' ? 'hold' : 'reject'}>
+    <CallProvider client={client} media={media} busy={(query.get('busy') ?? 'reject') as 'reject' | 'wait' | 'hold'}>
       <main>
         <h1>Phone</h1>
         <RestorableCalls />

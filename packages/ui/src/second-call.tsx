@@ -1,0 +1,37 @@
+import { rings } from './line-call.ts'
+import { classes, type PartProps } from './part.ts'
+import { useCallUi, useWords } from './provider.tsx'
+import { nameOf } from './words.ts'
+
+/** The second call, with `busy="wait"`: one that rings during the first one, or the one that is on hold [WAIT1]. */
+export function SecondCall({ className }: PartProps) {
+  const { call, phase, other, holdAndAnswer, endAndAnswer, declineOther, swap } = useCallUi()
+  const words = useWords()
+  if (!call || phase === 'incoming' || !other) return null
+  const name = nameOf(other.call)
+  const isWaiting = rings(other.call)
+  const button = (testId: string, label: string, onClick: () => void, colour = 'rw-quiet') => (
+    <button type="button" className={`rw-answer ${colour}`} data-testid={testId} onClick={onClick}>
+      {label}
+    </button>
+  )
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    <div
+      role="group"
+      className={classes('rw-second', className)}
+      aria-label={isWaiting ? words.waiting(name) : words.otherOnHold(name)}
+      data-testid="second-call"
+      data-call={other.call.callUuid}
+    >
+      <p>{isWaiting ? words.waiting(name) : words.otherOnHold(name)}</p>
+      {/* A call that still rings at the other side cannot be put on hold. */}
+      {isWaiting &&
+        phase !== 'calling' &&
+        button('hold-and-answer', words.holdAndAnswer, () => holdAndAnswer(), 'rw-green')}
+      {isWaiting && button('end-and-answer', words.endAndAnswer, () => endAndAnswer())}
+      {isWaiting && button('decline-second', words.decline, () => declineOther(), 'rw-red')}
+      {!isWaiting && button('swap', words.swap, swap)}
+    </div>
+  )
+}
