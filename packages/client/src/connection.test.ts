@@ -112,6 +112,20 @@ describe('coming back', () => {
     expect(waiting(fake.client.state)).toBe(7_250)
   })
 
+  test('retry_after_ms that an open socket is told before it is closed is kept, and only for that close', async () => {
+    const fake = await onlineFake()
+    const error = { code: 'RATE_LIMITED', message: 'Too many requests.', retry_after_ms: 7_000 }
+    fake.socket.says({ event: 'call.error', error, data: { error } })
+    fake.socket.ends(4429)
+    expect(waiting(fake.client.state)).toBe(7_250)
+
+    const other = await onlineFake()
+    other.socket.says({ event: 'call.error', error, data: { error } })
+    other.socket.says({ event: 'call.error', error: { code: 'X', message: 'X' }, data: {} })
+    other.socket.ends(1006)
+    expect(waiting(other.client.state)).toBe(250)
+  })
+
   test('the network comes back: at once, but not twice in a second', async () => {
     const fake = await onlineFake()
     await fake.pass(5_000)

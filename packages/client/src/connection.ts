@@ -81,6 +81,8 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   let pauseIsAsked = false
   /** What the service said before it closed the socket. */
   let refusal: RingwireError | undefined
+  /** What the last message of an open socket asked for, in ms. */
+  let awayMs: number | undefined
 
   const liveness = createLiveness(env, {
     ...options,
@@ -142,6 +144,9 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     liveness.heard()
     if (!envelope) return
     if (state.name === 'online') {
+      // Before the service closes a socket it may say how long to stay away [WS7].
+      const isNotice = envelope.event === 'call.error' && envelope.request_id === undefined
+      awayMs = isNotice ? errorFromWire(envelope.error).retryAfterMs : undefined
       if (!user.receive(envelope)) fallBack(silent)
     } else if (envelope.event === 'auth.ok') authenticated(envelope)
     else if (envelope.event === 'call.error') refusal = errorFromWire(envelope.error)
@@ -192,7 +197,8 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     failures++
     leave(code)
     user.lost(false)
-    const hints = { jitterMs, retryAfterMs: why.error?.retryAfterMs }
+    const hints = { jitterMs, retryAfterMs: why.error?.retryAfterMs ?? awayMs }
+    awayMs = undefined
     const pause = pauseBefore(failures, hints, options, env.random())
     pauseIsAsked = pause.isAsked
     endTimer = env.after(pause.ms, attempt)
