@@ -56,7 +56,7 @@ export function createCallTraces(options: CallTracesOptions): CallTraces {
   }
   const untold = createUntold(now, (step, isTold) => tell(ids.of(step.call), partOfStep(step, now(), isTold)))
 
-  /** A request to another service that took so many ms until now. */
+  /** A request to another service. It ends now and took `afterMs`. */
   function tellRequest(ref: CallRef, part: Omit<Part, 'from' | 'to'>, afterMs: number): void {
     const to = now()
     tell(ids.of(ref), { kind: 'client', from: to - afterMs, to, ...part })

@@ -53,7 +53,7 @@ export interface Exporter {
   /** Takes a span as text, or drops it. */
   add(span: string): void
   start(): void
-  /** Sends what waits, for at most so many ms. */
+  /** Sends what waits, for at most `limitMs`. */
   stop(limitMs: number): Promise<void>
   families(): Family[]
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { CollectedSpan, Collector } from '@ringwire/testkit/collector'
 import { until } from '@ringwire/testkit/patience'
 
@@ -16,6 +15,3 @@ export async function spansOf(collector: Collector, callUuid: string, names: rea
 }
 
 export const named = (spans: readonly CollectedSpan[], name: string) => spans.filter((span) => span.name === name)
-
-/** Whether a process has loaded a file: no test asks that of a bundle. */
-export const hasMapped = (pid: number, file: string) => readFileSync(`/proc/${pid}/maps`, 'utf8').includes(file)
