@@ -1,5 +1,9 @@
 /** docs/generated/end-reasons.md: the reasons for which calls end, and what the service sends. */
 import { type EndReasonDefinition, endReasons } from '@ringwire/protocol/end-reasons'
+import { bobOne, durations, ringingCall } from '../../packages/server/src/call/call.fixture.ts'
+import type { RingingCall } from '../../packages/server/src/call/call.ts'
+import type { CallCommand, Decision } from '../../packages/server/src/call/command.ts'
+import { decide } from '../../packages/server/src/call/decide.ts'
 import type { Step } from '../../packages/server/src/call/effects.ts'
 import { inviteRows } from './call-invites.ts'
 import { liveCalls, requestRows, serviceRows } from './call-situations.ts'
@@ -10,7 +14,26 @@ import { code, page, table } from './tables.ts'
 export function decidedSteps(): Step[] {
   const live = Object.values(liveCalls()).flatMap((call) => [...requestRows(call), ...serviceRows(call)])
   const decided = live.filter(({ request, before }) => before.status === 'ringing' || !request.includes('reason busy'))
-  return [...inviteRows(), ...decided].flatMap(({ decision }) => decision.steps)
+  return [
+    ...inviteRows().map(({ decision }) => decision),
+    ...decided.map(({ decision }) => decision),
+    ...ofGroups(),
+  ].flatMap(({ steps }) => steps)
+}
+
+/** Of a call to a group the only member declines, or is no member any more [GROUP1]. */
+function ofGroups(): Decision[] {
+  const { userId } = bobOne.participant
+  const ringing: RingingCall = {
+    ...ringingCall(),
+    callee: { userId: '', role: bobOne.participant.role, displayName: null },
+    group: { name: 'support', members: [userId], declined: [] },
+  }
+  const commands: CallCommand[] = [
+    { type: 'reject', actor: bobOne, reason: null, rung: [] },
+    { type: 'leave', userId },
+  ]
+  return commands.map((command) => decide(ringing, command, ringing.startedAt, durations))
 }
 
 /** The notices that name a reason, in words. */

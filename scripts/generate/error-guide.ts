@@ -59,6 +59,7 @@ const remedies: Record<ErrorCode, string> = {
   CALL_REFUSED:
     'Say why, by `reason`: it is a word that your backend chose, or `unavailable` where it gave no valid answer.',
   CALLEE_BUSY: 'Say that the line is busy, and call later.',
+  GROUP_NOT_FOUND: 'Look at `ringwire groups list`: the group is of another role, or was removed.',
   NOT_SUPPORTED_BY_PEER: 'Do not offer this in the call: the client of the other side is older, or of another kind.',
   CALL_GLARE: 'Accept the call that `call_uuid` names: both wanted the same.',
   CALL_ID_CONFLICT: 'Choose another `call_uuid` for each call, or none.',

@@ -18,7 +18,7 @@ export const beforeRequests = {
 
 /** What is refused outside of `decide` and `decideInvite` [WS5, WS6, REL2, EXT5]. */
 const beside: Partial<Record<ClientEventName, readonly ErrorCode[]>> = {
-  'call.invite': ['AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE'],
+  'call.invite': ['AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE', 'GROUP_NOT_FOUND'],
   'call.accept': ['AUTH_TOKEN_INVALID'],
   'call.connected': ['AUTH_TOKEN_INVALID'],
   'call.stats': ['UNKNOWN_EVENT', 'CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],

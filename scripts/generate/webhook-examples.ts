@@ -13,7 +13,8 @@ type CallType = Exclude<WebhookEventType, 'call.ended' | 'call.wake' | `particip
 
 const at = (time: string) => `2026-03-02T${time}Z`
 const connected: WebhookCall = callShown.call
-const { caller: ann, callee: ben } = connected
+const { caller: ann } = connected
+const ben = { ...connected.callee, user_id: connected.callee.user_id ?? '' }
 const by = ({ user_id, role }: typeof ann) => ({ user_id, role })
 
 const ringing: WebhookCall = {

@@ -134,7 +134,9 @@ function seedOfRing(data: CallRinging, expiresAt: number): CallSeed {
 function seedOfActive(active: ActiveCall, expiresAt: number): CallSeed {
   const { status, direction, peer } = active
   const state = status === 'ringing' ? rings(direction, expiresAt) : { name: status }
-  return seedOf(active, direction, { ...participant(peer), displayName: peer.display_name }, state)
+  // Nobody of a group that is called has answered yet.
+  const known = { ...peer, user_id: peer.user_id ?? '' }
+  return seedOf(active, direction, { ...participant(known), displayName: peer.display_name }, state)
 }
 
 export type Calls = ReturnType<typeof createCalls>

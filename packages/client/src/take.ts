@@ -87,7 +87,7 @@ function takeableOf(active: ActiveCall, take: (active: ActiveCall) => Call): Tak
   const { call_uuid: callUuid, peer, call_type: callType, direction, started_at } = active
   return {
     ...{ callUuid, callType, direction },
-    peer: { userId: peer.user_id, role: peer.role, displayName: peer.display_name },
+    peer: { userId: peer.user_id ?? '', role: peer.role, displayName: peer.display_name },
     startedAt: Date.parse(started_at),
     take: () => take(active),
   }

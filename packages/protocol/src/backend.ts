@@ -14,6 +14,12 @@ const CallParty = Type.Object({
   display_name: nullable(Type.String({ description: "The callee's is known once it accepted." })),
 })
 
+const CalledParty = Type.Object({
+  ...CallParty.properties,
+  user_id: nullable(Type.String({ description: 'null: a group was called, and nobody has accepted [GROUP1].' })),
+  group: Type.Optional(Type.String({ description: 'The group that was called.' })),
+})
+
 const Range = (description: string) =>
   Type.Optional(Type.Object({ min: Type.Number(), avg: Type.Number(), max: Type.Number() }, { description }))
 
@@ -52,7 +58,7 @@ export const CallView = Type.Object({
   status: CallStatus,
   end_reason: nullable(Type.String({ description: `Why the call is over: ${someEndReason}; null before.` })),
   caller: CallParty,
-  callee: CallParty,
+  callee: CalledParty,
   call_type: Type.String(),
   context_type: Type.String(),
   context_id: Type.String(),

@@ -19,6 +19,7 @@ export const endReasons = {
     meaning:
       'Every session of the callee that was rung said that it is busy, or the product refuses invites to a callee in a call [INV5].',
   },
+  all_declined: { ends: ['rejected'], meaning: 'Every member of the group at whom the call rang declined [GROUP1].' },
   refused: {
     ends: ['rejected'],
     meaning: 'The backend of the product refused the invite before it rang, and gave no reason [HOOK5].',
@@ -58,6 +59,7 @@ export const endReasons = {
     meaning: 'The call goes on at another session of the participant, which took it [TAKE1].',
   },
   rejected_elsewhere: { ends: [], meaning: 'Another session of the callee rejected the call.' },
+  left_group: { ends: [], meaning: 'The participant is no member of the called group any more [GROUP1].' },
 } as const satisfies Record<string, EndReasonDefinition>
 
 export type EndReason = keyof typeof endReasons

@@ -345,10 +345,11 @@ describe('[WS6] sizes, to the byte', () => {
 })
 
 describe('[INV1] the payload of call.invite', () => {
-  test('callee_user_id and callee_role are required', () => {
-    refused(send('call.invite', {}), 'INVALID_PAYLOAD', 'callee_user_id')
+  test('callee_role is required', () => {
+    refused(send('call.invite', {}), 'INVALID_PAYLOAD', 'callee_role')
     refused(send('call.invite', { callee_user_id: 'bob' }), 'INVALID_PAYLOAD', 'callee_role')
-    for (const value of ['', ' ', null, 5, 'a\0', '\ud800', '.', '..']) {
+    for (const value of ['', ' ', 5, 'a\0', '\ud800', '.', '..']) {
+      refused(invite({ callee_group: value }), 'INVALID_PAYLOAD', 'callee_group')
       refused(invite({ callee_user_id: value }), 'INVALID_PAYLOAD', 'callee_user_id')
       refused(invite({ callee_role: value }), 'INVALID_PAYLOAD', 'callee_role')
     }
@@ -375,7 +376,7 @@ describe('[INV1] the payload of call.invite', () => {
 
 describe('messages are for people', () => {
   const cases: [string, ParsedMessage, string][] = [
-    ['a missing id', send('call.invite', {}), 'callee_user_id is required'],
+    ['a missing field', send('call.invite', {}), 'callee_role is required'],
     ['a blank id', invite({ callee_role: ' ' }), 'callee_role must not be blank'],
     ['a wrong type', invite({ callee_role: 5 }), 'callee_role must be a string'],
     ['a wrong type of an optional field', invite({ metadata: 5 }), 'metadata must be an object or null'],

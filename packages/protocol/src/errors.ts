@@ -75,6 +75,7 @@ export const errors = {
   CALLEE_BUSY: ws('The callee is in another call.'),
   CALL_GLARE: ws('The callee is calling you: answer the waiting call.'),
   CALL_ID_CONFLICT: ws('This call_uuid belongs to an earlier call of yours. Choose another one.'),
+  GROUP_NOT_FOUND: ws('The product has no group of this role and name.'),
   NOT_SUPPORTED_BY_PEER: ws('The client of the other side does not support this.'),
   RELAY_BUFFER_FULL: ws('Too much is waiting for the peer.', true),
   RATE_LIMITED: both(429, 'Too many requests.', true),

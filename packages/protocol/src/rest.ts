@@ -147,7 +147,12 @@ export const CallRecord = Type.Object({
   }),
   end_reason: nullable(Type.String({ description: `Why the call is over: ${someEndReason}.` })),
   direction: Type.Enum(['outgoing', 'incoming']),
-  peer: Type.Object({ user_id: Type.String(), role: Type.String(), display_name: nullable(Type.String()) }),
+  peer: Type.Object({
+    user_id: nullable(Type.String({ description: 'null: a group was called, and nobody has accepted [GROUP1].' })),
+    role: Type.String(),
+    group: Type.Optional(Type.String({ description: 'The group that was called, to its caller.' })),
+    display_name: nullable(Type.String()),
+  }),
   call_type: Type.String(),
   accepted_at: nullable(timestamp('When the call was accepted.')),
   connected_at: nullable(timestamp('When media was first reported connected.')),

@@ -2,6 +2,16 @@
 
 export type CallStatus = 'ringing' | 'accepted' | 'connected' | 'ended' | 'rejected' | 'cancelled' | 'missed' | 'busy'
 
+/** Its user_id is null where a group was called, and nobody has accepted. */
+export interface CalledParty {
+  user_id: string | null
+  role: string
+  /** Known once the callee accepted. */
+  display_name: string | null
+  /** The group that was called. */
+  group?: string
+}
+
 export interface CallParty {
   user_id: string
   role: string
@@ -17,7 +27,7 @@ export interface Call {
   /** Why the call is over; null before. */
   end_reason: string | null
   caller: CallParty
-  callee: CallParty
+  callee: CalledParty
   call_type: string
   context_type: string
   context_id: string

@@ -3,7 +3,7 @@ import { createRevoked, type Issued } from './auth/revoked.ts'
 import type { RingTickets } from './auth/ring-ticket.ts'
 import { createTokens } from './auth/tokens.ts'
 import type { Backend } from './backend.ts'
-import type { CallRef } from './call/call.ts'
+import { type CallRef, sideOf } from './call/call.ts'
 import type { Domain } from './calls/domain.ts'
 import type { Config, JwtSecret } from './config/config.ts'
 import { createHistory } from './history/history.ts'
@@ -177,7 +177,10 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     sessions: backend.sessions,
     seenCalls,
     revoked,
-    endCall: (ref) => endCall(ref, null),
+    endCall: (call, participant) =>
+      sideOf(call, participant) === undefined
+        ? calls.run(call, { type: 'leave', userId: participant.userId })
+        : endCall(call, null),
     flush: recorder.flushAll,
     hasOthers: () => backend.nodes.others().length > 0,
     now: clock.now,

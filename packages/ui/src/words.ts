@@ -88,6 +88,7 @@ const endings = {
   answered_elsewhere: 'Answered on another of your devices.',
   taken_elsewhere: 'You go on at another of your devices.',
   rejected_elsewhere: 'Declined on another of your devices.',
+  left_group: 'You are no longer called for this group.',
   superseded: 'A newer call replaced this one.',
   'sdk.elsewhere': '',
   peer_lost: '$ did not come back.',
@@ -97,7 +98,7 @@ const endings = {
 /** Of these the status says it all. */
 type ToldByStatus =
   | ('hangup' | 'declined' | 'busy' | 'no_answer' | 'caller_cancelled' | 'caller_lost' | 'ended_by_server')
-  | ('refused' | 'unavailable')
+  | ('refused' | 'unavailable' | 'all_declined')
   | ('sdk.lost' | 'sdk.failed' | 'sdk.glare' | 'sdk.closed')
 
 /** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */

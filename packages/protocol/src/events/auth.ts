@@ -21,8 +21,9 @@ export const ActiveCall = Type.Object({
   version: Type.Integer({ minimum: 1 }),
   direction: Type.Enum(['outgoing', 'incoming']),
   peer: Type.Object({
-    user_id: Type.String(),
+    user_id: Type.Union([Type.String(), Type.Null()], { description: 'null: nobody of the group has accepted.' }),
     role: Type.String(),
+    group: Type.Optional(Type.String({ description: 'The group that was called, to its caller [GROUP1].' })),
     display_name: Type.Union([Type.String(), Type.Null()]),
     away: Type.Optional(PeerAbsence),
   }),

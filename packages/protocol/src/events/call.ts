@@ -33,7 +33,8 @@ export const inviteLimits = {
 } as const
 
 export const CallInvite = Type.Object({
-  callee_user_id: participantName('Callee participant ID.'),
+  callee_user_id: optional(participantName('Callee participant ID.')),
+  callee_group: optional(participantName('Name of a group of the role, instead of callee_user_id [GROUP1].')),
   callee_role: participantName("Callee role; must be in the token's allowed_peer_roles."),
   context_type: optional(boundedText(maxIdBytes, "Application-defined context type; the token's by default.")),
   context_id: optional(boundedText(maxIdBytes, "Application-defined context ID; the token's by default.")),
@@ -80,6 +81,7 @@ export const CallRinging = Type.Object({
   ring_timeout_ms: Type.Integer({ description: 'Milliseconds that remain [RING2].' }),
   expires_at: timestamp('When the call is missed.'),
   metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  callee_group: Type.Optional(Type.String({ description: 'The group that is called [GROUP1].' })),
 })
 export type CallRinging = Static<typeof CallRinging>
 
@@ -105,7 +107,8 @@ export const CallMissed = Type.Object({
   status: Type.Literal('missed'),
   reason: Type.String(),
   ...party,
-  callee_user_id: Type.String(),
+  callee_user_id: Type.Union([Type.String(), Type.Null()], { description: 'null: nobody of the group answered.' }),
+  callee_group: Type.Optional(Type.String()),
   callee_role: Type.String(),
   display_name: Type.String({ description: "The caller's name." }),
   context_type: Type.String(),

@@ -14,6 +14,7 @@ import {
   start,
 } from './call.fixture.ts'
 import {
+  type Call,
   callKey,
   lostAt,
   nextDeadline,
@@ -22,9 +23,31 @@ import {
   participantKey,
   participantOf,
   placeOf,
+  ringsAt,
+  rungBy,
   sameParticipant,
+  sideAbout,
   sideOf,
 } from './call.ts'
+import { calleeIdOf, rungTo } from './effects.ts'
+
+test('[GROUP1] at whom a call rings, and who its callee is', () => {
+  const carol = { ...bob, userId: 'carol' }
+  const group = { name: 'all', members: ['bob', 'carol'], declined: ['carol'] }
+  const ringing: Call = { ...ringingCall(), callee: { userId: '', role: bob.role, displayName: null }, group }
+  const answered: Call = { ...answeredCall(), group }
+  const over: Call = { ...overCall(), acceptedAt: null, callee: ringing.callee, group }
+  expect([bob, carol, alice].map((one) => ringsAt(ringing, one))).toEqual([true, false, false])
+  expect([bob, carol, alice].map((one) => ringsAt(ringingCall(), one))).toEqual([true, false, false])
+  expect([answered, over, answeredCall()].map((call) => ringsAt(call, bob))).toEqual([false, false, false])
+  expect([bob, carol, alice].map((one) => sideAbout(ringing, one))).toEqual(['callee', 'callee', 'caller'])
+  expect(sideAbout(ringing, { ...carol, userId: 'dave' })).toBeUndefined()
+  expect([rungBy(ringing), rungBy(answered), rungBy(ringingCall())]).toEqual([[bob], [bob], [bob]])
+  expect(rungTo(ringing, { place: 'rung', except: [] })).toEqual([bob])
+  expect(rungTo(ringing, { place: 'rung', except: [], member: 'carol' })).toEqual([carol])
+  expect([ringing, over, answered, ringingCall()].map(calleeIdOf)).toEqual([null, null, 'bob', 'bob'])
+  expect(calleeIdOf({ ...overCall(), acceptedAt: null })).toBe('bob')
+})
 
 test('[ID1] a participant is product, role and user_id, and nothing less', () => {
   const others = [

@@ -88,6 +88,15 @@ export interface Transferred {
   readonly firstStartedAt: number
 }
 
+/** Of a call to a group. Until one of its members accepts, the callee's user_id is blank [GROUP1]. */
+export interface CallGroup {
+  readonly name: string
+  /** The user_ids of those at whom it rings, or rang; of the callee's role. */
+  readonly members: readonly string[]
+  /** Of these, those who declined. */
+  readonly declined: readonly string[]
+}
+
 interface CallBase extends CallRef {
   /** 1 for a new call, one more with every transition. */
   readonly version: number
@@ -105,6 +114,8 @@ interface CallBase extends CallRef {
   readonly transferredTo?: string
   /** It began as a transfer. */
   readonly transferred?: Transferred
+  /** It was made to a group. */
+  readonly group?: CallGroup
   /** Instants are milliseconds since the epoch. */
   readonly startedAt: number
   readonly ringTimeoutMs: number
@@ -178,6 +189,32 @@ export function sideOf(call: Call, participant: Participant): Side | undefined {
 
 function isParty(party: Party, participant: Participant): boolean {
   return party.userId === participant.userId && party.role === participant.role
+}
+
+/** Whether a call to a group rings, or rang, at somebody: one of them may have answered it, or none [GROUP1]. */
+export function isMember({ product, callee, group }: Call, participant: Participant): boolean {
+  if (group === undefined || product !== participant.product || callee.role !== participant.role) return false
+  return group.members.includes(participant.userId)
+}
+
+/** The side on which a participant has to do with a call: it takes part, or the call rings, or rang, at it. */
+export function sideAbout(call: Call, participant: Participant): Side | undefined {
+  return sideOf(call, participant) ?? (isMember(call, participant) ? 'callee' : undefined)
+}
+
+/** Whether a call rings at a participant now. */
+export function ringsAt(call: Call, participant: Participant): boolean {
+  if (call.status !== 'ringing') return false
+  if (call.group === undefined) return sideOf(call, participant) === 'callee'
+  return isMember(call, participant) && !call.group.declined.includes(participant.userId)
+}
+
+/** Those at whom a call rings, or rang until it was answered or over: without those who declined. */
+export function rungBy(call: Call): readonly Participant[] {
+  const { product, callee, group } = call
+  if (group === undefined) return [participantOf(call, 'callee')]
+  const left = group.members.filter((userId) => !group.declined.includes(userId))
+  return left.map((userId) => ({ product, role: callee.role, userId }))
 }
 
 export function participantOf(call: Call, side: Side): Participant {

@@ -56,6 +56,8 @@ export type CallCommand =
   | { readonly type: 'time' }
   /** The application backend ends the call; `note` is kept with the event [SRV2]. */
   | { readonly type: 'stop'; readonly note: string | null }
+  /** Somebody is no member any more of the group that is called, by its user_id [GROUP1]. */
+  | { readonly type: 'leave'; readonly userId: string }
   /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart'; readonly nodes: readonly string[] }
   /** The wall clock jumped by `ms`: what remained still remains. */

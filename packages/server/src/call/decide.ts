@@ -29,6 +29,7 @@ import {
 } from './command.ts'
 import { acceptedData, elsewhereData, type Notice, overData } from './effects.ts'
 import { type End, endOf, over } from './ending.ts'
+import { decline, leaveGroup, refuseOutsider } from './group.ts'
 import { notePeers } from './peers.ts'
 import {
   acceptedAgain,
@@ -72,6 +73,7 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
   if (command.type === 'lose') return isLive(call) ? lose(call, command, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'stop') return isLive(call) ? stop(call, command.note, now) : unchanged(call)
+  if (command.type === 'leave') return leaveGroup(call, command.userId, now)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
@@ -79,8 +81,10 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
 }
 
 function decideForActor(call: Call, command: ActorCommand, now: number): Decision {
-  const side = sideOf(call, command.actor.participant)
-  if (side === undefined) return refuse('CALL_NOT_FOUND')
+  const own = sideOf(call, command.actor.participant)
+  const refused = own === undefined ? refuseOutsider(call, command) : undefined
+  if (refused !== undefined) return refused
+  const side = own ?? 'callee'
   if (command.type === 'take') return take(call, side, command, now)
   if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command, now) : unchanged(call)
   if (!isLive(call)) return decideOver(call, side, command, now)
@@ -180,7 +184,7 @@ function accept(call: RingingCall, actor: Actor, now: number): Decision {
     ...rest,
     version: call.version + 1,
     status: 'accepted',
-    callee: { ...call.callee, displayName: actor.displayName },
+    callee: { ...call.callee, userId: actor.participant.userId, displayName: actor.displayName },
     calleePlace: placeFor(actor, true),
     acceptedAt: now,
     connectedAt: null,
@@ -202,6 +206,7 @@ function accept(call: RingingCall, actor: Actor, now: number): Decision {
 }
 
 function reject(call: RingingCall, actor: Actor, end: End<'rejected'>, now: number): Decision {
+  if (call.group !== undefined) return decline(call, actor, now)
   const by = byOf(actor)
   const next = endOf(call, end, now)
   return changed(next, {
@@ -230,8 +235,11 @@ function silence(call: RingingCall, actor: Actor, rung: readonly string[], now: 
 }
 
 /** A client that says so, goes and comes back as a new session does not make the call's row grow. */
-function rememberedOf({ silenced }: RingingCall, rung: readonly string[]): readonly string[] {
-  return silenced.length < mostSilenced ? silenced : silenced.filter((sessionId) => rung.includes(sessionId))
+function rememberedOf({ silenced, group }: RingingCall, rung: readonly string[]): readonly string[] {
+  // Of a group only the sessions of one member are known here.
+  return group !== undefined || silenced.length < mostSilenced
+    ? silenced
+    : silenced.filter((sessionId) => rung.includes(sessionId))
 }
 
 function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {

@@ -11,10 +11,24 @@ import type {
   CallRinging,
   CallStatusChanged,
 } from '@ringwire/protocol/events/call'
-import type { Call, OverCall, RingingCall, Side } from './call.ts'
+import { type Call, type OverCall, type Participant, type RingingCall, rungBy, type Side } from './call.ts'
 
-/** Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. */
-export type Address = { readonly place: Side } | { readonly place: 'rung'; readonly except: readonly string[] }
+/**
+ * Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. `member`: of a group
+ * only this one, by its user_id; else all who did not decline [GROUP1].
+ */
+export type Address = { readonly place: Side } | RungAddress
+interface RungAddress {
+  readonly place: 'rung'
+  readonly except: readonly string[]
+  readonly member?: string
+}
+
+/** Whom of a call an address means that is no place. */
+export function rungTo(call: Call, to: Address): readonly Participant[] {
+  if (!('member' in to) || to.member === undefined) return rungBy(call)
+  return [{ product: call.product, role: call.callee.role, userId: to.member }]
+}
 
 /**
  * One push that a transition causes. Notices are stored with the transition, so that any node can deliver them. `needs`: only
@@ -46,6 +60,8 @@ export interface CallEvent {
     | 'busy'
     | 'accepted'
     | 'silenced'
+    | 'declined'
+    | 'left'
     | 'connected'
     | 'rejected'
     | 'cancelled'
@@ -110,7 +126,13 @@ export function ringingData(call: RingingCall, now: number): CallRinging {
     ring_timeout_ms: Math.max(0, call.ringExpiresAt - now),
     expires_at: iso(call.ringExpiresAt),
     ...(call.metadata === null ? {} : { metadata: call.metadata }),
+    ...(call.group !== undefined && { callee_group: call.group.name }),
   }
+}
+
+/** Null: nobody of the group has accepted [GROUP1]. */
+export function calleeIdOf(call: Call): string | null {
+  return call.group !== undefined && (call.status === 'ringing' || call.acceptedAt === null) ? null : call.callee.userId
 }
 
 /** As every session may read it: whoever hands it on adds the callee's name for extended ones [EXT5]. */
@@ -125,7 +147,8 @@ export function missedData(call: OverCall): CallMissed {
     reason: call.endReason,
     caller_user_id: call.caller.userId,
     caller_role: call.caller.role,
-    callee_user_id: call.callee.userId,
+    callee_user_id: calleeIdOf(call),
+    ...(call.group !== undefined && { callee_group: call.group.name }),
     callee_role: call.callee.role,
     display_name: call.caller.displayName ?? '',
     context_type: call.contextType,

@@ -38,7 +38,7 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: B
 
 export function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
   const answered = isAnswered(call)
-  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata, redirectedFrom } = call
+  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata, redirectedFrom, group } = call
   return {
     product,
     callUuid,
@@ -50,6 +50,8 @@ export function endOf(call: LiveCall, { status, reason, given = null }: End<Over
     metadata,
     // A repeat of the invite may come after the end [UUID1].
     ...(redirectedFrom !== undefined && { redirectedFrom }),
+    // Who only rang in a call that somebody answered is not kept.
+    ...(group !== undefined && { group: answered ? { ...group, members: [], declined: [] } : group }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,
     ringExpiresAt: call.ringExpiresAt,

@@ -20,6 +20,26 @@ export function effectsWithout({ notices, moved, peers }: Effects, side: Side, w
   }
 }
 
+/** The same of somebody at whom a call to a group rang. What a backend gave as its reason may name anybody. */
+export function effectsWithoutMember({ notices, moved, peers }: Effects, who: Erased): Effects {
+  return {
+    notices: notices.map((notice) => memberlessNotice(notice, who)),
+    ...(moved !== undefined && { moved }),
+    ...(peers !== undefined && { peers }),
+  }
+}
+
+function memberlessNotice(notice: Notice, who: Erased): Notice {
+  const { to } = notice
+  const by = (notice.data as unknown as Fields).by as WireParty | null | undefined
+  const address = 'member' in to && to.member === who.userId ? { ...to, member: '' } : to
+  return {
+    ...notice,
+    to: address,
+    data: { ...notice.data, ...(by && { by: partyWithout(by, who) }) },
+  } as unknown as Notice
+}
+
 function noticeWithout(notice: Notice, side: Side, who: Erased): Notice {
   const { metadata: _, ...data } = notice.data as unknown as Fields
   const by = data.by as WireParty | null | undefined
@@ -66,7 +86,10 @@ export function hookBodyWithout(body: string, who: Erased): string | undefined {
   if (caller === undefined || callee === undefined)
     return isOf({ user_id, role }) ? JSON.stringify({ ...event, data: { ...event.data, user_id: '' } }) : undefined
   const side = isOf(caller as unknown as Fields) ? 'caller' : isOf(callee as unknown as Fields) ? 'callee' : undefined
-  if (side === undefined) return undefined
+  // A member of a group that nobody answered for.
+  const isAuthor = by != null && isOf(by as unknown as Fields)
+  if (side === undefined)
+    return isAuthor ? JSON.stringify({ ...event, data: { ...event.data, by: partyWithout(by, who) } }) : undefined
   return JSON.stringify({
     ...event,
     data: {

@@ -23,6 +23,8 @@ const none: readonly CallHookType[] = []
 export function hookTypesOf(step: Step): readonly CallHookType[] {
   const type = typeOf[step.event.type]
   if (type === undefined) return none
+  // Members of a group are not woken.
+  if (step.call.group !== undefined) return [type]
   if (beginsToRing(step)) return [type, 'call.wake']
   return stopsRinging(step) ? [type, 'call.wake_cancelled'] : [type]
 }

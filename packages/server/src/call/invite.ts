@@ -3,6 +3,7 @@ import type { LimitName } from '@ringwire/protocol/errors'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
   type AnsweredCall,
+  type Call,
   isLive,
   type LiveCall,
   type OverCall,
@@ -24,7 +25,10 @@ export type InviteRate =
 /** A `call.invite` with everything that its decision depends on. */
 export interface InviteCommand {
   readonly actor: Actor
+  /** The user_id is blank where a group of the role is called. */
   readonly callee: { readonly userId: string; readonly role: string }
+  /** The group that is called [GROUP1]. */
+  readonly group?: CalledGroup
   /** The client's call_uuid in lower case, or a new one. */
   readonly callUuid: string
   /** Used instead where the client's belongs to strangers: nothing about their call may show. */
@@ -44,6 +48,15 @@ export interface InviteCommand {
   readonly askedFor?: string
   /** The same, where the backend has somebody else called, who is the `callee`. */
   readonly redirectedFrom?: string
+}
+
+/** A group, as it was when it was called. */
+export interface CalledGroup {
+  readonly name: string
+  /** Those members who can be rung: without the caller, and without members in a call. */
+  readonly members: readonly string[]
+  /** Somebody is a member, and all members are in calls. */
+  readonly isBusy: boolean
 }
 
 /** `unasked`: the invite seemed to be a repeat or over a limit, so the backend was not asked. `withdrawn`: its caller gave it up. */
@@ -92,13 +105,13 @@ export function decideInvite(
   const { actor } = command
   const caller = actor.participant
   const callee: Participant = { product: caller.product, ...command.callee }
-  const calleeBusy = situation.live.some((call) => keepsBusy(call, callee, caller))
+  const calleeBusy = command.group?.isBusy ?? situation.live.some((call) => keepsBusy(call, callee, caller))
 
   let callUuid = command.callUuid
   const { sameUuid } = situation
   if (sameUuid !== undefined) {
     if (sideOf(sameUuid, caller) === 'caller') {
-      if (!wasInvited(sameUuid, callee, command)) return refuse('CALL_ID_CONFLICT')
+      if (!wasInvited(sameUuid, command)) return refuse('CALL_ID_CONFLICT')
       const isOld = !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs
       if (isOld) return refuse('CALL_ID_CONFLICT', { status: sameUuid.status })
       return repeat(sameUuid, actor, calleeBusy, now)
@@ -107,7 +120,7 @@ export function decideInvite(
   }
 
   const between = situation.live.filter(
-    (call) => sideOf(call, caller) !== undefined && sideOf(call, callee) !== undefined,
+    (call) => sideOf(call, caller) !== undefined && isBetween(call, callee, command),
   )
   const waiting = between.find((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')
   if (waiting !== undefined && isSameWish(waiting, command)) {
@@ -142,8 +155,21 @@ export function decideInvite(
 }
 
 /** Whether the client called this callee with it: a backend may have redirected the call. */
-function wasInvited(call: LiveCall | OverCall, callee: Participant, { askedFor }: InviteCommand): boolean {
-  return sideOf(call, callee) === 'callee' || (askedFor !== undefined && call.redirectedFrom === askedFor)
+function wasInvited(call: LiveCall | OverCall, command: InviteCommand): boolean {
+  const { askedFor } = command
+  return goesTo(call, command) || (askedFor !== undefined && call.redirectedFrom === askedFor)
+}
+
+/** Whether a call was made to the same callee, or to the same group, whoever of it has answered. */
+function goesTo({ callee, group }: Call, command: InviteCommand): boolean {
+  if (callee.role !== command.callee.role || group?.name !== command.group?.name) return false
+  return group !== undefined || callee.userId === command.callee.userId
+}
+
+/** What an invite may end: with a person all calls of the two, and with a group a call that rings there [INV6, INV7]. */
+function isBetween(call: LiveCall, callee: Participant, command: InviteCommand): boolean {
+  if (command.group === undefined) return sideOf(call, callee) !== undefined
+  return call.status === 'ringing' && goesTo(call, command)
 }
 
 /** What is not to ring; undefined for what is. It ends nothing [HOOK5]. */
@@ -209,7 +235,7 @@ function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): bo
 }
 
 function newCall(command: InviteCommand, callUuid: string, now: number) {
-  const { actor, callee, redirectedFrom } = command
+  const { actor, callee, redirectedFrom, group } = command
   return {
     product: actor.participant.product,
     callUuid,
@@ -221,6 +247,7 @@ function newCall(command: InviteCommand, callUuid: string, now: number) {
     callType: command.callType,
     metadata: command.metadata,
     ...(redirectedFrom !== undefined && { redirectedFrom }),
+    ...(group !== undefined && { group: { name: group.name, members: group.members, declined: [] } }),
     startedAt: now,
     ringTimeoutMs: command.ringTimeoutMs,
     ringExpiresAt: now + command.ringTimeoutMs,

@@ -88,6 +88,11 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
       transferring: fc.record({ to: text, by: fc.constantFrom('caller' as const, 'callee' as const) }),
       transferredTo: text,
       transferred: fc.record({ from: text, by: party, firstStartedAt: instant }),
+      group: fc.record({
+        name: text,
+        members: fc.array(text, { maxLength: 3 }),
+        declined: fc.array(text, { maxLength: 2 }),
+      }),
     },
     { requiredKeys: [] },
   )
@@ -106,7 +111,10 @@ const anyEvent: fc.Arbitrary<CallEvent> = fc.record({
     fc.record({
       to: fc.oneof(
         fc.record({ place: fc.constantFrom('caller' as const, 'callee' as const) }),
-        fc.record({ place: fc.constant('rung' as const), except: fc.array(text, { maxLength: 2 }) }),
+        fc.record(
+          { place: fc.constant('rung' as const), except: fc.array(text, { maxLength: 2 }), member: text },
+          { requiredKeys: ['place', 'except'] },
+        ),
       ),
       event: fc.constant('call.ended' as const),
       data: fc.record({ ...over, ended_at: nullable(text) }),

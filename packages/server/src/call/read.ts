@@ -1,4 +1,14 @@
-import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall, Transferred, Transferring } from './call.ts'
+import type {
+  AnsweredCall,
+  Call,
+  CallGroup,
+  OverCall,
+  Party,
+  Place,
+  RingingCall,
+  Transferred,
+  Transferring,
+} from './call.ts'
 
 /*
  * A call as another process sent it. That process may be of another version: what it sends is checked field by field, what
@@ -49,6 +59,7 @@ const place: Check = (value) => held(value) || vacant(value)
 
 const transferring = object<Transferring>({ to: text, by: oneOf('caller', 'callee') })
 const transferred = object<Transferred>({ from: text, by: party, firstStartedAt: integer })
+const group = object<CallGroup>({ name: text, members: texts, declined: texts })
 
 const base = {
   product: text,
@@ -64,6 +75,7 @@ const base = {
   transferring: optional(transferring),
   transferredTo: optional(text),
   transferred: optional(transferred),
+  group: optional(group),
   startedAt: integer,
   ringTimeoutMs: integer,
   ringExpiresAt: integer,

@@ -1,5 +1,6 @@
 import type { CallRecord } from '@ringwire/protocol/rest'
 import { type Call, isLive, type Participant, sideOf } from './call.ts'
+import { calleeIdOf } from './effects.ts'
 
 const iso = (at: number) => new Date(at).toISOString()
 const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
@@ -20,7 +21,12 @@ export function callRecord(call: Call, viewer: Participant): CallRecord {
     ended_at: isoOrNull(endedAt),
     end_reason: isLive(call) ? null : call.endReason,
     direction: outgoing ? 'outgoing' : 'incoming',
-    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName },
+    peer: {
+      user_id: outgoing ? calleeIdOf(call) : peer.userId,
+      role: peer.role,
+      ...(outgoing && call.group !== undefined && { group: call.group.name }),
+      display_name: peer.displayName,
+    },
     call_type: call.callType,
     accepted_at: isoOrNull(acceptedAt),
     connected_at: isoOrNull(connectedAt),

@@ -196,7 +196,7 @@ function over(call: CallView, a: string, b: string): string {
 function holdRows({ caller, callee }: CallView, entries: readonly TimelineEntry[]): HoldRow[] {
   return entries.flatMap(({ at, what, who }) => {
     if (what !== 'held' && what !== 'resumed') return []
-    const isOf = (party: CallView['caller']) => who?.user_id === party.user_id && who.role === party.role
+    const isOf = (party: CallView['callee']) => who?.user_id === party.user_id && who.role === party.role
     const side = isOf(caller) ? 'caller' : isOf(callee) ? 'callee' : undefined
     return side === undefined ? [] : { at: Date.parse(at), what, side }
   })
@@ -234,9 +234,10 @@ function sessions(entries: readonly TimelineEntry[], what: string): string[] {
   return [...new Set(entries.flatMap((entry) => (entry.what === what && entry.session_id ? [entry.session_id] : [])))]
 }
 
-function nameOf({ display_name, user_id, role }: CallView['caller'], unknown: string): string {
+function nameOf({ display_name, user_id, role, group }: CallView['callee'], unknown: string): string {
   if (display_name) return display_name
-  return user_id === '' ? unknown : `${role} ${user_id}`
+  if (user_id === null && group !== undefined) return `the group ${group}`
+  return user_id === '' || user_id === null ? unknown : `${role} ${user_id}`
 }
 
 const at = ({ device_id }: TimelineEntry) => (device_id === undefined ? '' : ` (${device_id})`)

@@ -1,6 +1,6 @@
 import type { CallView } from '@ringwire/protocol/backend'
 import { type Call, isLive, type Party } from './call.ts'
-import type { By } from './effects.ts'
+import { type By, calleeIdOf } from './effects.ts'
 
 const iso = (at: number) => new Date(at).toISOString()
 const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
@@ -13,7 +13,7 @@ export function callView(call: Call, by: Pick<By, 'userId' | 'role'> | null): Ca
     status: call.status,
     end_reason: isLive(call) ? null : call.endReason,
     caller: partyView(call.caller),
-    callee: partyView(call.callee),
+    callee: calleeView(call),
     call_type: call.callType,
     context_type: call.contextType,
     context_id: call.contextId,
@@ -24,6 +24,11 @@ export function callView(call: Call, by: Pick<By, 'userId' | 'role'> | null): Ca
     ended_at: isLive(call) ? null : iso(call.endedAt),
     by: by === null ? null : { user_id: by.userId, role: by.role },
   }
+}
+
+function calleeView(call: Call): CallView['callee'] {
+  const { callee, group } = call
+  return { ...partyView(callee), user_id: calleeIdOf(call), ...(group !== undefined && { group: group.name }) }
 }
 
 function partyView({ userId, role, displayName }: Party): CallView['caller'] {

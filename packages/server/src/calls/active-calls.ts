@@ -1,6 +1,17 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
-import { type Call, isAnswered, isLive, type LiveCall, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import {
+  type Call,
+  isAnswered,
+  isLive,
+  type LiveCall,
+  otherSide,
+  placeOf,
+  ringsAt,
+  type Side,
+  sideOf,
+} from '../call/call.ts'
+import { calleeIdOf } from '../call/effects.ts'
 import { isRung, type LateRings } from './late-rings.ts'
 import type { ClientSession } from './request.ts'
 
@@ -28,7 +39,7 @@ export function createActiveCalls(
     const live = await liveCallsOf(session)
     return live.flatMap((call) => {
       const now = newest(call)
-      const side = sideOf(now, session.participant)
+      const side = sideOf(now, session.participant) ?? (ringsAt(now, session.participant) ? 'callee' : undefined)
       const isTold = side === 'caller' || now.status !== 'ringing' || isRung(session, now)
       return side === undefined || !isLive(now) || !isTold
         ? []
@@ -49,7 +60,13 @@ function activeCall(call: LiveCall, side: Side, sessionId: string, away: PeerAbs
     status: call.status,
     version: call.version,
     direction: side === 'caller' ? 'outgoing' : 'incoming',
-    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName, ...(away && { away }) },
+    peer: {
+      user_id: side === 'caller' ? calleeIdOf(call) : peer.userId,
+      role: peer.role,
+      ...(side === 'caller' && call.group !== undefined && { group: call.group.name }),
+      display_name: peer.displayName,
+      ...(away && { away }),
+    },
     call_type: call.callType,
     context_type: call.contextType,
     context_id: call.contextId,

@@ -42,7 +42,7 @@ export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend
     const isOwn = found !== undefined && sideOf(found, session.participant) === 'caller'
     // The question must not show anything about a call of strangers either [UUID1].
     const callUuid = found === undefined || isOwn ? given.callUuid : given.freshUuid
-    const command: InviteCommand = { ...given, callUuid, askedFor: fingerprintOf(callee) }
+    const command: InviteCommand = { ...given, callUuid, askedFor: fingerprintOf(callee, given.group?.name) }
     if (!(await isToBeAsked(command, isOwn))) return { ...command, verdict: { is: 'unasked' } }
     const signal = waiter?.waitsOutside(named) ?? new AbortController().signal
     const decider = { url, secret, failure }
@@ -54,14 +54,18 @@ export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend
 }
 
 function questionOf(ref: CallRef, command: InviteCommand, callee: Participant) {
-  const { actor, callType, contextType, contextId, metadata } = command
+  const { actor, group, callType, contextType, contextId, metadata } = command
   const caller = { ...actor.participant, displayName: actor.displayName }
-  return { ...ref, caller, callee, callType, contextType, contextId, metadata }
+  const called = group === undefined ? { callee } : { callee, group: group.name }
+  return { ...ref, caller, ...called, callType, contextType, contextId, metadata }
 }
 
 /** A hash. The name of a callee who was not rung is not kept. */
-function fingerprintOf(callee: Participant): string {
-  return createHash('sha256').update(participantKey(callee)).digest('base64url').slice(0, 22)
+function fingerprintOf(callee: Participant, group = ''): string {
+  return createHash('sha256')
+    .update(participantKey(callee) + group)
+    .digest('base64url')
+    .slice(0, 22)
 }
 
 /** The invite as it was decided. */
@@ -76,8 +80,10 @@ function applied(command: InviteCommand, verdict: Verdict): InviteCommand {
       const shorter = Math.min(ringTimeoutMs, command.ringTimeoutMs)
       return { ...command, metadata, ringTimeoutMs: shorter, verdict: allowed }
     }
-    case 'redirect':
-      return { ...command, ...redirectedTo(verdict.callee, command), verdict: allowed }
+    case 'redirect': {
+      const { group: _, ...rest } = command
+      return { ...rest, ...redirectedTo(verdict.callee, command), verdict: allowed }
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { errorBody } from '@ringwire/protocol/errors'
 import type { CallAlertingBy } from '@ringwire/protocol/events/call'
-import { type Call, type CallRef, callKey, isLive, type OverCall, sideOf } from '../call/call.ts'
+import { type Call, type CallRef, callKey, isLive, type OverCall, ringsAt, sideAbout } from '../call/call.ts'
 import { type Actor, type CallCommand, type Decision, type Refusal, refuse } from '../call/command.ts'
 import { decide } from '../call/decide.ts'
 import type { Push } from '../ports/push.ts'
@@ -114,7 +114,7 @@ function createAsk({ store, sessions, delivery }: CallsOptions, { run, losesDead
 
   /** A client that names a call that is over, and has not heard of it, hears how it ended [END4]. Once: its session remembers that. */
   async function tellEnd(session: ClientSession, call: OverCall): Promise<void> {
-    const side = sideOf(call, session.participant)
+    const side = sideAbout(call, session.participant)
     if (side === undefined) return
     const [last] = await store.stepsAfter(call, call.version - 1)
     const notices = last?.event.notices ?? []
@@ -167,10 +167,11 @@ function createAlerting({ store, delivery, recorder }: CallsOptions): Calls['ale
   return async (session, callUuid, n) => {
     const ref = refOf(session, callUuid)
     const call = await store.load(ref)
-    const side = call === undefined ? undefined : sideOf(call, session.participant)
+    const side = call === undefined ? undefined : sideAbout(call, session.participant)
     if (call === undefined || side === undefined) return { ok: false, error: errorBody('CALL_NOT_FOUND') }
     if (side === 'caller') return { ok: false, error: errorBody('CALL_NOT_PARTICIPANT') }
-    if (call.status !== 'ringing') return { ok: false, error: errorBody('CALL_INVALID_STATE', { status: call.status }) }
+    if (!ringsAt(call, session.participant))
+      return { ok: false, error: errorBody('CALL_INVALID_STATE', { status: call.status }) }
     const { userId, role } = session.participant
     const data: CallAlertingBy = { call_uuid: ref.callUuid, by: { user_id: userId, role } }
     const text = JSON.stringify({ event: 'call.alerting', data })

@@ -7,6 +7,7 @@ import { createOutbox, type Outbox, type OutboxOptions } from '../delivery/outbo
 import type { InviteHook } from '../invite-hook/invite-hook.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Clock, Timers } from '../ports/clock.ts'
+import type { Groups } from '../ports/groups.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Outbox as OutboxStore } from '../ports/outbox.ts'
 import type { ProductStore } from '../ports/product-store.ts'
@@ -34,6 +35,7 @@ export interface DomainOptions {
       readonly calls: CallStore
       readonly outbox: OutboxStore
       readonly products: ProductStore
+      readonly groups: Groups
       readonly timeline: TimelineStore
     }
     readonly sessions: Sessions
@@ -116,6 +118,7 @@ export function createDomain(options: DomainOptions): Domain {
     askBackend: createAskBackend({ store, hook: options.inviteHook }),
     withQuality: createEndQuality({ hearsEnds: options.hearsEnds, mediaAtEnd }),
     products: stores.products,
+    groups: stores.groups,
     limits: options.limits,
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,

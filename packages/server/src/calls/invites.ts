@@ -6,12 +6,14 @@ import type { Refusal } from '../call/command.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, type InviteRate } from '../call/invite.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
+import type { Groups } from '../ports/groups.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { ProductSettings, ProductStore } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import type { AskBackend } from './ask-backend.ts'
+import { countedAs, createFindGroup, isAnybodyThere, type Named, readNamed } from './called-groups.ts'
 import type { WithQuality } from './end-quality.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 import type { Transitions } from './transitions.ts'
@@ -25,6 +27,7 @@ export interface InviteLimits {
 export interface InvitesOptions {
   readonly store: CallSteps & LiveCallReads
   readonly products: Pick<ProductStore, 'settings'>
+  readonly groups: Pick<Groups, 'get'>
   readonly sessions: Pick<Sessions, 'liveOf' | 'sinkOf'>
   readonly nodes: Nodes
   readonly delivery: Delivery
@@ -83,32 +86,40 @@ function createTryInvite(options: InvitesOptions): Invite {
   const { products, limits, askBackend, clock, newUuid, ringTimeoutMs, maxRinging } = options
   const waiting = createWaitingCalls(options)
   const settle = createSettle(options, waiting)
+  const findGroup = createFindGroup(options)
 
   return async (session, data, waiter) => {
     const caller = session.participant
-    const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
+    const named = readNamed(data)
+    if (!named.ok) return { ok: false, error: named.error }
+    const callee: Participant = { product: caller.product, ...named.callee }
     const refused = checkInvite(session, caller, callee, data.call_type)
     if (refused?.code === 'CALL_PEER_ROLE_NOT_ALLOWED') return { ok: false, error: roleRefused(callee, session) }
     if (refused !== undefined) return { ok: false, error: errorOf(refused) }
 
-    await waiting.askHolderOfRinging(session, callee, waiter)
+    await waiting.askHolderOfRinging(session, named, waiter)
     const settings = await products.settings(caller.product)
-    const longest = settings.ringTimeoutMs ?? ringTimeoutMs
-    const rate = await limits.invite(caller, callee)
-    const given = commandOf(session, data, { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging })
+    const counted = countedAs(named, caller.product)
+    const called = await findGroup(caller, named)
+    if (called === 'unknown') return { ok: false, error: errorBody('GROUP_NOT_FOUND') }
+    if (called === 'unsupported') return { ok: false, error: errorBody('INVALID_PAYLOAD', notYet) }
+    const longest = called?.ringMs ?? settings.ringTimeoutMs ?? ringTimeoutMs
+    const rate = await limits.invite(caller, counted)
+    const rest = { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging, callee: named.callee }
+    const given = { ...commandOf(session, data, rest), ...(called !== undefined && { group: called.group }) }
     const asked = { session, command: given, named: data.call_uuid?.toLowerCase(), waiter }
     const command = await askBackend(asked, settings)
     const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
     if (command.verdict !== undefined && isTokenOver) return { ok: false, error: errorBody('AUTH_TOKEN_INVALID') }
-    return settle({ session, command, callee, settings, waiter })
+    return settle({ session, command, counted, settings, waiter })
   }
 }
 
-/** An invite, ready to be decided on. `callee`: whom its client called, and whom it counts for [INV8]. */
+/** An invite, ready to be decided on. `counted`: for whom it counts [INV8]. */
 interface Ready {
   readonly session: ClientSession
   readonly command: InviteCommand
-  readonly callee: Participant
+  readonly counted: Participant
   readonly settings: ProductSettings
   readonly waiter: Waiter | undefined
 }
@@ -121,12 +132,19 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
   return async function settle(ready: Ready): Promise<Outcome<CallInvited>> {
     const { session, command, settings, waiter } = ready
     const caller = session.participant
-    const callee: Participant = { product: caller.product, ...command.callee }
+    const { product } = caller
+    const {
+      group,
+      callee: { role },
+    } = command
+    const called = group?.members.map((userId): Participant => ({ product, role, userId }))
+    const callee: Participant = { product, ...command.callee }
     // Without the sessions of the callee nobody could tell it of the call, so nothing is written.
-    const rung = await sessions.liveOf(callee, undefined, clock.now())
+    const delivered = await isAnybodyThere(sessions, called ?? [callee], clock.now())
     const decision = await withQuality<InviteDecision>((seen) =>
       commit(
-        store.invite(caller, callee, command.callUuid, (situation) =>
+        // Other calls of a group's members are none of its caller's.
+        store.invite(caller, group === undefined ? callee : caller, command.callUuid, (situation) =>
           seen(decideInvite(situation, command, clock.now())),
         ),
       ),
@@ -134,7 +152,7 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     const { isNew, handedOn } = await handOnInOrder(decision, handOn)
     // What counts is what leaves a call behind, ringing or over at once [INV8].
     const counts = decision.ok ? decision.created : decision.steps.length > 0
-    if (command.rate.ok && !counts) await limits.refundInvite(caller, ready.callee)
+    if (command.rate.ok && !counts) await limits.refundInvite(caller, ready.counted)
     if (!decision.ok) {
       if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter))) return settle(ready)
       return { ok: false, error: errorOf(decision) }
@@ -142,13 +160,13 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     // The same invite came on another socket, and was committed just now: that socket may be dead [PLACE4].
     const { call } = decision
     if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter))) return settle(ready)
-    const invited = invitedData(call, rung.length > 0)
+    const invited = invitedData(call, delivered)
     const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
     return { ok: true, value, handedOn }
   }
 }
 
-type CommandRest = Pick<InviteCommand, 'rate' | 'freshUuid' | 'maxRinging' | 'busy'> & {
+type CommandRest = Pick<InviteCommand, 'rate' | 'freshUuid' | 'maxRinging' | 'busy' | 'callee'> & {
   /** The longest ring, in ms. */
   readonly longest: number
 }
@@ -157,7 +175,6 @@ function commandOf(session: ClientSession, data: CallInvite, { longest, ...rest 
   return {
     ...rest,
     actor: session,
-    callee: { userId: data.callee_user_id, role: data.callee_role },
     callUuid: data.call_uuid?.toLowerCase() ?? rest.freshUuid,
     contextType: data.context_type ?? session.contextType,
     contextId: data.context_id ?? session.contextId,
@@ -186,12 +203,14 @@ function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: I
   /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
   async function askHolderOfRinging(
     session: ClientSession,
-    callee: Participant,
+    { callee, group }: Named,
     waiter: Waiter | undefined,
   ): Promise<void> {
     for (const call of await store.liveCallsOf(session.participant)) {
       if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
-      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call, waiter)
+      const isSame =
+        call.callee.role === callee.role && call.callee.userId === callee.userId && call.group?.name === group
+      if (isSame) await losesDeadHolder(session, call, waiter)
     }
   }
 
@@ -218,6 +237,8 @@ function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: I
 
   return { askHolderOfRinging, isWaitingInVain }
 }
+
+const notYet = { field: 'callee_group', message: 'This version calls only groups with the strategy "all".' }
 
 const isCall = ({ code }: ErrorBody) => code === 'CALLEE_BUSY' || code === 'CALL_REFUSED'
 

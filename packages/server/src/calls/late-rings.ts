@@ -4,11 +4,12 @@ import {
   callKey,
   isLive,
   type LiveCall,
-  participantOf,
   type RingingCall,
-  sideOf,
+  ringsAt,
+  rungBy,
+  sameParticipant,
 } from '../call/call.ts'
-import { ringingData } from '../call/effects.ts'
+import { type Notice, ringingData, rungTo } from '../call/effects.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
@@ -61,7 +62,9 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
   async function ringLate(live: readonly LiveCall[]): Promise<void> {
     const due = live.filter((call) => call.status === 'ringing' && clock.now() - call.startedAt > lateMs)
     const rings = due.flatMap((call) =>
-      sessions.unaware(participantOf(call, 'callee'), callKey(call)).map((session) => ring(session, call)),
+      rungBy(call)
+        .flatMap((callee) => sessions.unaware(callee, callKey(call)))
+        .map((session) => ring(session, call)),
     )
     await allDone(rings)
   }
@@ -72,7 +75,7 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
    */
   function ring(session: Who, read: Call): MaybePromise<void> {
     const call = newest(read)
-    if (call.status !== 'ringing' || !isRung(session, call)) return
+    if (call.status !== 'ringing' || !isRung(session, call) || !ringsAt(call, session.participant)) return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
     return andThen(sessions.append(session.sessionId, push), () => tellIfOver(session, call))
@@ -87,10 +90,12 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
 
   async function tellThatItIsOver(session: Who, call: Call): Promise<void> {
     if (ownPlace(session, call)?.sessionId === session.sessionId) return
-    const [last] = (await store.stepsAfter(call, 1)).filter(({ event }) =>
-      event.notices.some(({ to, event: name }) => to.place === 'rung' && name !== 'call.ringing'),
-    )
-    const notice = last?.event.notices.find(({ to }) => to.place === 'rung')
+    const isForIt = ({ to, event: name }: Notice) =>
+      to.place === 'rung' &&
+      name !== 'call.ringing' &&
+      rungTo(call, to).some((one) => sameParticipant(one, session.participant))
+    const last = (await store.stepsAfter(call, 1)).find(({ event }) => event.notices.some(isForIt))
+    const notice = last?.event.notices.find(isForIt)
     if (last === undefined || notice === undefined) return
     const text = JSON.stringify({ event: notice.event, data: notice.data })
     // Whoever answered, or was busy, knows: also where the place has passed on to another session since.
@@ -105,7 +110,7 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
 
 /** The calls of these that ring for the participant of a session. */
 export function ringsOf({ participant }: Pick<Who, 'participant'>, live: readonly LiveCall[]): RingingCall[] {
-  return live.filter((call): call is RingingCall => call.status === 'ringing' && sideOf(call, participant) === 'callee')
+  return live.filter((call): call is RingingCall => ringsAt(call, participant))
 }
 
 /** A call rings where the token was good when it began [WS5]. */

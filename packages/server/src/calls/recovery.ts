@@ -9,6 +9,7 @@ import {
   type Participant,
   participantOf,
   placeOf,
+  rungBy,
 } from '../call/call.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
 import type { Delivery } from '../delivery/delivery.ts'
@@ -95,7 +96,8 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
     })
     const push = { kind: 'stop', call: callKey(call), version: call.version, text } as const
-    await sessions.appendRung(participantOf(call, 'callee'), push, [])
+    // Of a group the others who rang are told, too.
+    for (const callee of rungBy(call)) await sessions.appendRung(callee, push, [])
   }
 
   return { recover }
@@ -135,7 +137,10 @@ function createExpected(sessions: RecoveryOptions['sessions']) {
 
   /** Some sockets of the callee rang before the restart. It is only known on which device none of them was [WS4]. */
   async function expectRung(call: Call, now: number, isNotOf?: string): Promise<void> {
-    const participant: Participant = participantOf(call, 'callee')
+    for (const participant of rungBy(call)) await expectAt(participant, call, now, isNotOf)
+  }
+
+  async function expectAt(participant: Participant, call: Call, now: number, isNotOf?: string): Promise<void> {
     const sessionId = newSessionId(participant)
     const identity = { sessionId, participant, deviceId: undefined, extended: false, ...(isNotOf && { isNotOf }) }
     await sessions.apply(sessionId, { call: callKey(call), isRinging: true, orOpen: { identity, at: now } })

@@ -1,5 +1,5 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import { type Call, callKey, isLive, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import { type Call, callKey, isLive, isMember, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { relayOnly } from '../ice/relay-only.ts'
 import type { Road } from '../observability/metrics.ts'
@@ -101,8 +101,9 @@ export function createRelay(options: RelayOptions): Relay {
       const call = options.delivery.known.get(key)
       if (call !== undefined) {
         const side = sideOf(call, sender.participant)
-        if (side === undefined) return errorBody('CALL_NOT_FOUND')
-        if (isSeated(call, side, sender.sessionId) && isUpToDate(options, message))
+        // A member of the group that is called has no side before it accepts.
+        if (side === undefined && !isMember(call, sender.participant)) return errorBody('CALL_NOT_FOUND')
+        if (side !== undefined && isSeated(call, side, sender.sessionId) && isUpToDate(options, message))
           return pass(options, call, side, message, 0, 'short')
       }
       return afterOthers(message, (first) => seatFirst(options, first, 0))

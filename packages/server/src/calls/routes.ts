@@ -4,7 +4,7 @@ import type { RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { bearerToken } from '../auth/bearer.ts'
 import type { Revoked } from '../auth/revoked.ts'
 import { type RingTicket, type RingTickets, ticketSession } from '../auth/ring-ticket.ts'
-import { type Call, isLive, type RingingCall, sideOf } from '../call/call.ts'
+import { type Call, isLive, type RingingCall, sideAbout } from '../call/call.ts'
 import type { Actor } from '../call/command.ts'
 import { failure, json, retryAfter } from '../http/replies.ts'
 import type { LocalLimits } from '../limits/limits.ts'
@@ -41,7 +41,7 @@ export function createRingEndpoints(deps: RingDeps) {
   /** A call that is not for whoever the ticket names: nothing of it shows. */
   async function load({ participant, callUuid }: RingTicket): Promise<Call | undefined> {
     const call = await store.load({ product: participant.product, callUuid })
-    return call !== undefined && sideOf(call, participant) === 'callee' ? call : undefined
+    return call !== undefined && sideAbout(call, participant) === 'callee' ? call : undefined
   }
   const gone = async (ticket: RingTicket) => notRinging(await load(ticket))
 

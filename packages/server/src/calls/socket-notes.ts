@@ -1,4 +1,4 @@
-import { type LiveCall, placeOf, sideOf } from '../call/call.ts'
+import { type LiveCall, placeOf, sideAbout } from '../call/call.ts'
 import type { Detail } from '../call/observed.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import type { ClientSession } from './request.ts'
@@ -15,7 +15,7 @@ export function createNoteSocket(recorder: Pick<Recorder, 'record'>): NoteSocket
   /** Of the calls that it has to do with: those that ring there, and those in which its device has the place [TRACE1]. */
   return (session, live, what, detail) => {
     for (const call of live) {
-      const side = sideOf(call, session.participant)
+      const side = sideAbout(call, session.participant)
       if (side === undefined) continue
       const place = placeOf(call, side)
       const { sessionId, deviceId } = session

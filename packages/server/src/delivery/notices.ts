@@ -1,7 +1,23 @@
 import type { CallAccepted } from '@ringwire/protocol/events/call'
-import { type Call, isLive, participantOf, placeOf, type Side } from '../call/call.ts'
-import { acceptedData, elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
-import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import {
+  type Call,
+  isLive,
+  type Participant,
+  participantOf,
+  placeOf,
+  type Side,
+  sameParticipant,
+} from '../call/call.ts'
+import {
+  acceptedData,
+  elsewhereData,
+  type Notice,
+  type PeerNews,
+  type PlaceMove,
+  rungTo,
+  type Step,
+} from '../call/effects.ts'
+import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Push } from '../ports/push.ts'
 import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/sessions.ts'
 
@@ -34,11 +50,14 @@ export function createNotices({ sessions, now }: NoticesOptions): Notices {
   function tellRung(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
     const push = pushOf(key, call, notice)
     if (push.kind === 'ringing' && !isWorthRinging(call)) return
-    const callee = participantOf(call, 'callee')
-    if (push.kind !== 'ringing')
-      return sessions.appendRung(callee, withDevice(push, call), 'except' in notice.to ? notice.to.except : [])
+    const except = 'except' in notice.to ? notice.to.except : []
     // A session that came after the end found no such call.
-    return sessions.appendLive(callee, push, isLive(call) ? undefined : call.endedAt, call.startedAt)
+    const until = isLive(call) ? undefined : call.endedAt
+    const tell = (callee: Participant) =>
+      push.kind === 'ringing'
+        ? sessions.appendLive(callee, push, until, call.startedAt)
+        : sessions.appendRung(callee, withDevice(push, call, callee), except)
+    return allDone(rungTo(call, notice.to).map(tell))
   }
 
   return {
@@ -84,8 +103,9 @@ function pushOf(key: string, call: Call, notice: Notice): Push {
 }
 
 /** A `stop` to the sessions that were rung is about an answer. */
-function withDevice(push: Push, call: Call): Push {
-  const device = push.kind === 'stop' ? placeOf(call, 'callee')?.deviceId : undefined
+function withDevice(push: Push, call: Call, callee: Participant): Push {
+  const isIts = push.kind === 'stop' && sameParticipant(callee, participantOf(call, 'callee'))
+  const device = isIts ? placeOf(call, 'callee')?.deviceId : undefined
   return typeof device === 'string' ? { ...push, device } : push
 }
 

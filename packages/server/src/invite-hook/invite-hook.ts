@@ -25,7 +25,9 @@ export interface Decider {
 export interface Question extends CallRef {
   readonly decider: Decider
   readonly caller: Participant & { readonly displayName: string }
+  /** The user_id is blank where a group is called. */
   readonly callee: Participant
+  readonly group?: string
   readonly callType: string
   readonly contextType: string
   readonly contextId: string
@@ -165,11 +167,13 @@ function idOf({ callUuid }: CallRef): string {
 }
 
 function bodyOf(question: Question, at: number): string {
-  const { callUuid, caller, callee, callType, contextType, contextId, metadata } = question
+  const { callUuid, caller, callee, group, callType, contextType, contextId, metadata } = question
   const data = {
     call_uuid: callUuid,
     caller: { user_id: caller.userId, role: caller.role, display_name: caller.displayName },
-    callee: { user_id: callee.userId, role: callee.role },
+    ...(group === undefined
+      ? { callee: { user_id: callee.userId, role: callee.role } }
+      : { group: { role: callee.role, group } }),
     ...{ call_type: callType, context_type: contextType, context_id: contextId, metadata },
   }
   return hookBody('call.invite', at, data)

@@ -9,7 +9,7 @@
  */
 import type { CallView, ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
 import type { Revoked } from '../auth/revoked.ts'
-import type { CallRef, Participant } from '../call/call.ts'
+import type { LiveCall, Participant } from '../call/call.ts'
 import type { SeenCalls } from '../history/seen-calls.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Device, Devices } from '../ports/devices.ts'
@@ -36,7 +36,8 @@ export interface ParticipantsOptions {
   readonly groups: Pick<Groups, 'forget'>
   readonly erasures: Erasures
   /** Ends a call, and tells both sides. */
-  readonly endCall: (ref: CallRef) => Promise<unknown>
+  /** Ends a live call of somebody; a call to a group only stops ringing there [GROUP1]. */
+  readonly endCall: (call: LiveCall, participant: Participant) => Promise<unknown>
   /** Writes what this process still holds for timelines. */
   readonly flush: () => Promise<void>
   /** Others serve beside this process. */
@@ -97,7 +98,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
 
   async function endCalls(participant: Participant): Promise<void> {
     for (let live = await calls.liveCallsOf(participant); live.length > 0; live = await calls.liveCallsOf(participant))
-      for (const call of live) await endCall(call)
+      for (const call of live) await endCall(call, participant)
   }
 
   const erasing = createErasing({ erasures: options.erasures, work: eraseAll, answerMs: options.answerMs })

@@ -69,7 +69,9 @@ export function createWaking(options: WakingOptions): Waking {
   /** The looks for the nodes that are gone: one page of calls after the other. */
   let looking: Promise<unknown> = Promise.resolve()
 
-  const isWanted = (product: string) => sender.servesAny || options.hearsWakes(product)
+  // Members of a group are not woken [GROUP1].
+  const isWanted = ({ product, group }: Call) =>
+    group === undefined && (sender.servesAny || options.hearsWakes(product))
   /** It was answered, or ended, as far as is known here. */
   const isOver = (call: RingingCall) => (known(call) ?? call).status !== 'ringing'
 
@@ -95,21 +97,21 @@ export function createWaking(options: WakingOptions): Waking {
   return {
     committed(step) {
       const { call, event } = step
-      if (!isWanted(call.product) || stopping.aborted) return
+      if (!isWanted(call) || stopping.aborted) return
       if (event.type === 'invited') {
         // Told late, it may be answered or over by now.
         if (call.status === 'ringing') void begin(call, (ring, signal) => wake(call, ring, signal))
       } else if (stopsRinging(step)) ended(step)
     },
     doubt(call, doubt) {
-      if (!isWanted(call.product) || stopping.aborted) return
+      if (!isWanted(call) || stopping.aborted) return
       void begin(call, async (_, signal) => {
         if (doubt.cause === 'lost') await pause(reloadMs, signal)
         await look(call, doubt.deviceId, signal)
       })
     },
     nodeDied(calls) {
-      const wanted = calls.filter(({ product }) => isWanted(product))
+      const wanted = calls.filter(isWanted)
       if (wanted.length === 0 || stopping.aborted) return
       const done = Promise.all([looking, pause(reloadMs, stopping)]).then(() =>
         inBatches(wanted, (call) => begin(call, (_, signal) => look(call, null, signal))),

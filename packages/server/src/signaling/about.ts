@@ -12,8 +12,8 @@ export function aboutRequest(request: ClientRequest): readonly string[] {
     case 'presence.watch':
       return []
     case 'call.invite': {
-      const { callee_user_id: userId, callee_role: role, call_uuid: callUuid } = request.data
-      const callee = subjectOf({ userId, role })
+      const { callee_user_id, callee_group, callee_role: role, call_uuid: callUuid } = request.data
+      const callee = subjectOf({ userId: callee_user_id ?? '', role, group: callee_group ?? undefined })
       return callUuid == null ? [callee] : [callee, callUuid.toLowerCase()]
     }
     default:
@@ -22,11 +22,13 @@ export function aboutRequest(request: ClientRequest): readonly string[] {
 }
 
 /** What a request is about that waits for somebody in this call: an invite of the peer may change it, too [INV7]. */
-export function aboutCall({ callUuid, caller, callee }: Call): readonly string[] {
-  return [callUuid, subjectOf(caller), subjectOf(callee)]
+export function aboutCall({ callUuid, caller, callee, group }: Call): readonly string[] {
+  return [callUuid, subjectOf(caller), subjectOf({ ...callee, group: group?.name })]
 }
 
-/** Neither of them has a NUL in it, and no UUID has one. */
-function subjectOf({ userId, role }: Pick<Party, 'userId' | 'role'>): string {
-  return `${role}\0${userId}`
+type Subject = Pick<Party, 'userId' | 'role'> & { readonly group?: string | undefined }
+
+/** None of them has a NUL in it, and no UUID has one. A group is itself, whoever of it has answered. */
+function subjectOf({ userId, role, group }: Subject): string {
+  return group === undefined ? `${role}\0${userId}` : `${role}\0\0${group}`
 }

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { blocks } from '@ringwire/testkit/documents'
 import { until } from '@ringwire/testkit/patience'
-import { callLife } from '../../src/call/decide.fixture.ts'
+import type { Participant } from '../../src/call/call.ts'
+import { actorOf, callLife, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
+import { decide } from '../../src/call/decide.ts'
+import { decideInvite } from '../../src/call/invite.ts'
 import { noneErased } from '../../src/participants/erasures.port.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
+import type { CallStore } from '../../src/ports/call-store.ts'
 import { migrateToPostgres } from '../../src/stores/migration.ts'
 import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { createBox } from '../cli/command.ts'
@@ -34,6 +38,21 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 /** Everything that a service and the commands beside it do in the database. */
+/** A call to a group that is cancelled, and of which the member is erased. */
+async function callGroup(calls: CallStore, member: Participant): Promise<void> {
+  const caller = actorOf({ ...member, userId: 'caller' })
+  const ref = { product: member.product, callUuid: crypto.randomUUID() }
+  const group = { name: 'all', members: [member.userId], isBusy: false }
+  const command = { ...inviteCommand(caller, { ...member, userId: '' }, ref.callUuid), group }
+  await calls.invite(caller.participant, caller.participant, ref.callUuid, (situation) =>
+    decideInvite(situation, command, Date.now()),
+  )
+  expect(await calls.liveCallsOf(member)).toHaveLength(1)
+  const cancel = { type: 'cancel', actor: caller, reason: null } as const
+  await calls.transition(ref, (call) => decide(call, cancel, Date.now(), durations))
+  expect(await calls.erase(member)).toBe(1)
+}
+
 async function useAll(url: string): Promise<void> {
   const box = createBox()
   try {
@@ -82,6 +101,7 @@ async function useAll(url: string): Promise<void> {
     await outbox.release([1], 0)
     await outbox.remove([1])
     const participant = { product: 'clinic', role: 'patient', userId: 'ann' }
+    await callGroup(calls, participant)
     await Promise.all([
       calls.tryWrite(),
       liveIn(calls),
@@ -221,4 +241,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(80))
+test('every right was taken away once', () => expect(rights.length).toBe(83))

@@ -65,6 +65,7 @@ async function useCalls(stores: Walked, some: Participant): Promise<void> {
   await webhooks.refresh()
   const ref = await useCall(stores, product, some)
   await useCall(stores, 'unheard', some)
+  await useGroupCall(stores, some)
   await calls.load({ product, callUuid: uuidOf(7) })
   await calls.beginning(product, uuidOf(7).slice(0, 8), 2)
   await calls.stepsAfter(ref, 0)
@@ -82,6 +83,20 @@ async function useCalls(stores: Walked, some: Participant): Promise<void> {
   const rows = [1, ...left.map(({ row }) => row)]
   await outbox.release(rows, 0)
   await outbox.remove(rows)
+}
+
+/** A call to a group that nobody answers: both are members. */
+async function useGroupCall({ calls }: Walked, some: Participant): Promise<void> {
+  const ann = actorOf({ ...some, product, userId: 'ann' })
+  const ref = { product, callUuid: crypto.randomUUID() }
+  const group = { name: 'all', members: [some.userId, 'ben'], isBusy: false }
+  const command = { ...inviteCommand(ann, { ...some, userId: '' }, ref.callUuid), group }
+  await calls.invite(ann.participant, ann.participant, ref.callUuid, (situation) =>
+    decideInvite(situation, command, Date.now()),
+  )
+  await calls.liveCallsOf(some)
+  const cancel = { type: 'cancel', actor: ann, reason: null } as const
+  await calls.transition(ref, (call) => decide(call, cancel, Date.now(), durations))
 }
 
 async function useLists(stores: Walked, some: Participant): Promise<void> {

@@ -18,9 +18,14 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
+  'group.ts without: only the right: group === undefined || !ringsAt(call, { product, role: callee.role, userId })':
+    'it is asked of calls to groups; the types ask',
+  "decide.ts decideForActor: only the left: own ?? 'callee'":
+    'only the caller is looked for by its side; the types ask',
   'effects.ts ringingData: one more: 0': 'a new call has all of its time before it',
 }
 
+const groupTest = 'call/call.test.ts [GROUP1]'
 const goneTest = 'call/places.test.ts [PLACE2] what a client sent before its socket closed'
 
 /**
@@ -33,6 +38,20 @@ export const foundElsewhere: Readonly<Record<string, string>> = {
     'call/peers.test.ts [PEER1] [END5]',
   'peers.ts isSecondToClose: only the left: isClosed(place) && isClosed(other) && place.since >= other.since':
     'call/peers.test.ts [PEER1] [END5]',
+  "effects.ts calleeIdOf: only the left: call.group !== undefined && (call.status === 'ringing' || call.acceptedAt === nu":
+    groupTest,
+  "effects.ts calleeIdOf: only the right: call.status === 'ringing' || call.acceptedAt === null": groupTest,
+  "effects.ts calleeIdOf: !==: call.status === 'ringing'": groupTest,
+  "call.ts ringsAt: never: call.status !== 'ringing'": groupTest,
+  'call.ts ringsAt: true: false': groupTest,
+  'call.ts ringsAt: never: call.group === undefined': groupTest,
+  "call.ts ringsAt: !==: sideOf(call, participant) === 'callee'": groupTest,
+  'call.ts rungBy: never: group === undefined': groupTest,
+  "call.ts rungBy: left out: participantOf(call, 'callee')": groupTest,
+  "call.ts rungBy: another word: 'callee'": groupTest,
+  'call.ts rungBy: left out: product': groupTest,
+  'call.ts rungBy: left out: role: callee.role': groupTest,
+  'call.ts rungBy: left out: userId': groupTest,
   'decide.ts decideSeated: false: true': goneTest,
   'decide.ts decideSeated: only the left: !maySpeak(place, actor, now) || (isGone && place.deviceId !== actor.deviceId)':
     goneTest,

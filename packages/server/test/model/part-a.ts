@@ -1,5 +1,6 @@
 import { checkAwaited } from './awaited-check.ts'
 import { checkBusy, checkExpiry, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
+import { checkGroups } from './group-check.ts'
 import { checkInviteRights, checkInvites } from './invite-check.ts'
 import type { Machine } from './machine.ts'
 import {
@@ -40,5 +41,6 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[END1] the service changes nothing of a call that is over', check: checkServiceOnOver },
   { name: everyInvite, check: (rules) => checkInvites(rules).cases },
   { name: '[HOOK5] the verdict of a backend, in every situation', check: checkVerdicts },
+  { name: '[GROUP1] calls to groups: every verb of every member, and invites', check: checkGroups },
   { name: '[INV1] action, role, self and type, in this order', check: checkInviteRights },
 ]

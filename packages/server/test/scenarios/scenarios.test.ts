@@ -13,6 +13,7 @@ import { registerCallStates } from './calls/call-states.ts'
 import { type Composition, compositions } from './calls/composition.ts'
 import { registerConnecting } from './calls/connecting.ts'
 import { registerGlare } from './calls/glare.ts'
+import { registerGroups } from './calls/groups.ts'
 import { registerHangingUp } from './calls/hanging-up.ts'
 import { registerHistory } from './calls/history.ts'
 import { registerInterfaceEvents } from './calls/interface-events.ts'
@@ -96,6 +97,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerRinging(name, start)
     registerLosses(name, start)
   },
+  groups: ({ name, start }) => registerGroups(name, start),
   arrival: ({ name, startLimited }) => registerArrivalScenarios(name, startLimited),
   authentication: ({ name, startLimited }) => registerAuthenticationScenarios(name, startLimited),
   closing: ({ name, startLimited }) => registerClosingScenarios(name, startLimited),

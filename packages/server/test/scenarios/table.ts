@@ -9,6 +9,7 @@ export const groups = [
   'backend',
   'invites',
   'connecting',
+  'groups',
   'history',
   'mixed',
   'restart',
@@ -51,6 +52,7 @@ const table: Readonly<Record<Group, Row>> = {
   backend: { ...nodesLater, cluster: 'all' },
   invites: nodesLater,
   connecting: always,
+  groups: always,
   history: ofOneNode,
   mixed: nodesLater,
   // A pair of nodes is started 56 times.

@@ -1,5 +1,5 @@
 import type { Call, CallRef, LiveCall, Participant } from '../../call/call.ts'
-import { isLive, sideOf } from '../../call/call.ts'
+import { isLive, ringsAt, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import {
   type Ended,
@@ -37,7 +37,14 @@ const liveHalf = (side: 'caller' | 'callee', first: number) => `
   SELECT ${columns} FROM calls
   WHERE ended_at IS NULL AND product = $1 AND ${side}_user_id = $${first} AND ${side}_role = $${first + 1}`
 const liveHalves = (first: number) => `${liveHalf('caller', first)} UNION ALL ${liveHalf('callee', first)}`
-export const liveOfSql = liveHalves(2)
+/** Calls that ring at a member of the group that is called [GROUP1]. */
+const liveRings = `
+  SELECT ${columns} FROM calls
+  WHERE ended_at IS NULL AND product = $1 AND callee_user_id = '' AND callee_role = $3 AND status = 'ringing' AND EXISTS (
+    SELECT FROM call_members AS m
+    WHERE m.product = $1 AND m.role = $3 AND m.user_id = $2
+      AND m.started_at = calls.started_at AND m.call_uuid = calls.call_uuid)`
+export const liveOfSql = `${liveHalves(2)} UNION ALL ${liveRings}`
 export const situationSql = `
   SELECT ${columns} FROM calls WHERE product = $1 AND call_uuid = $2
   UNION ALL ${liveHalves(3)} UNION ALL ${liveHalves(5)}`
@@ -113,8 +120,10 @@ export function createCallReads(connections: Connections): CallReads {
         live: calls.filter(isLive).filter(isOfThem),
       }
     },
-    async liveOf({ product, userId, role }) {
-      return distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
+    async liveOf(participant) {
+      const { product, userId, role } = participant
+      const live = distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
+      return live.filter((call) => sideOf(call, participant) !== undefined || ringsAt(call, participant))
     },
     async inCall(participants) {
       const wanted = participants.map(({ product, role, userId }, n) => ({ n, product, role, user_id: userId }))

@@ -8,11 +8,32 @@ import {
   erasedAtOnce,
   type LookedThrough,
   lookedThrough,
+  type Part,
 } from '../sql/erasure.ts'
 import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { Connections } from './connections.ts'
 
-export const callsSql = (side: Side) => `
+const ofMemberSql = `
+  SELECT calls.id::float8 AS id, m.started_at::float8 AS started_at, m.call_uuid FROM call_members AS m
+  JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
+  WHERE m.user_id = $1 AND m.role = $2 AND m.product = $3 AND (m.started_at, m.call_uuid) > ($4::float8::bigint, $5)
+    AND calls.ended_at IS NOT NULL ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
+/** The row by which a call is found goes last. */
+export const blankMemberSql = `
+  WITH blanked AS (
+    UPDATE calls SET extra = jsonb_set(jsonb_set(extra::jsonb,
+        '{group,members}', (extra::jsonb #> '{group,members}') - $2::text),
+        '{group,declined}', (extra::jsonb #> '{group,declined}') - $2::text)::text
+    WHERE id = ANY ($1::text::bigint[]) AND ended_at IS NOT NULL
+    RETURNING product, callee_role, started_at, call_uuid
+  )
+  DELETE FROM call_members AS m USING blanked AS b
+  WHERE m.product = b.product AND m.role = b.callee_role AND m.user_id = $2
+    AND m.started_at = b.started_at AND m.call_uuid = b.call_uuid RETURNING 1`
+export const callsSql = (side: Part) =>
+  side === 'member'
+    ? ofMemberSql
+    : `
   SELECT id::float8 AS id, started_at::float8 AS started_at, call_uuid FROM calls
   WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND (started_at, call_uuid) > ($4::float8::bigint, $5)
     AND ended_at IS NOT NULL ORDER BY calls.started_at, call_uuid LIMIT ${erasedAtOnce}`
@@ -72,10 +93,11 @@ export function createCallRows(connections: Connections): CallRows {
       const events: ErasableEvent[] = await connections.run(eventsSql, [`{${calls.map(({ id }) => id)}}`], repeatable)
       return { calls, events }
     },
-    async write(side, _, ids, events) {
+    async write(side, { userId }, ids, events) {
       const changed =
         events.length === 0 ? [] : await connections.run(blankEventsSql, [JSON.stringify(events)], repeatable)
       if (changed.length < events.length) return 0
+      if (side === 'member') return (await connections.run(blankMemberSql, [`{${ids}}`, userId], repeatable)).length
       // Without parameters, both are one transaction.
       const both = `${lockCallsSql(ids)};${blankCallsSql(side, ids)}`
       const [, blanked]: unknown[][] = await connections.run(both, [], repeatable)

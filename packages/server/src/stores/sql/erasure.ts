@@ -1,5 +1,5 @@
 import type { Participant, Side } from '../../call/call.ts'
-import { type Erased, effectsWithout, hookBodyWithout } from '../../call/erase.ts'
+import { type Erased, effectsWithout, effectsWithoutMember, hookBodyWithout } from '../../call/erase.ts'
 import { macrotask } from '../../ports/macrotask.ts'
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
@@ -14,6 +14,9 @@ import { effectsOf, effectsText } from './rows.ts'
 /** So few that nothing else waits for long. */
 export const erasedAtOnce = 50
 export const sidesOfCall = ['caller', 'callee'] as const
+/** A member was rung in a call to a group, and is no side of it [GROUP1]. */
+export type Part = Side | 'member'
+const parts: readonly Part[] = [...sidesOfCall, 'member']
 /** Of deliveries that are looked through; few of them are read. */
 export const lookedThrough = 200
 const mostRepeats = 50
@@ -60,10 +63,10 @@ export interface ErasablePage {
 }
 
 export interface CallRows {
-  /** The next calls after a position that are over and have the participant on a side, with all of their events. */
-  page(side: Side, participant: Participant, after: CallPosition): MaybePromise<ErasablePage>
+  /** The next calls after a position that are over and have the participant on a side, or rang at it, with all of their events. */
+  page(side: Part, participant: Participant, after: CallPosition): MaybePromise<ErasablePage>
   /** Writes the events, and the calls where all events were as they should; answers how many calls. */
-  write(side: Side, participant: Participant, ids: readonly number[], events: readonly BlankedEvent[]): Promise<number>
+  write(side: Part, participant: Participant, ids: readonly number[], events: readonly BlankedEvent[]): Promise<number>
 }
 
 /** Told how many rows a step has just erased: the steps before one that fails are not lost. */
@@ -71,7 +74,7 @@ export type OnErased = (count: number) => MaybePromise<unknown>
 
 export async function eraseCalls(rows: CallRows, participant: Participant, onErased: OnErased): Promise<number> {
   let count = 0
-  for (const side of sidesOfCall) {
+  for (const side of parts) {
     // A call may have ended behind the position: the side is done once a whole round has found nothing.
     for (let found = -1; found !== 0; count += found) found = await eraseSide(rows, side, participant, onErased)
   }
@@ -79,7 +82,7 @@ export async function eraseCalls(rows: CallRows, participant: Participant, onEra
 }
 
 /** One round over the calls of a side. Its position passes what is blanked already, of which an index may still be full. */
-async function eraseSide(rows: CallRows, side: Side, participant: Participant, onErased: OnErased): Promise<number> {
+async function eraseSide(rows: CallRows, side: Part, participant: Participant, onErased: OnErased): Promise<number> {
   let count = 0
   let after = firstPosition
   for (let repeats = 0; ; ) {
@@ -99,10 +102,15 @@ async function eraseSide(rows: CallRows, side: Side, participant: Participant, o
   }
 }
 
-function blank(event: ErasableEvent, side: Side, who: Erased): BlankedEvent[] {
+function blank(event: ErasableEvent, side: Part, who: Erased): BlankedEvent[] {
   const { call_id, version, by_user_id, by_role, notices: was } = event
   const isAuthor = by_user_id === who.userId && by_role === who.role
-  const notices = was === null ? null : effectsText(effectsWithout(effectsOf(was), side, who))
+  const notices =
+    was === null
+      ? null
+      : effectsText(
+          side === 'member' ? effectsWithoutMember(effectsOf(was), who) : effectsWithout(effectsOf(was), side, who),
+        )
   if (!isAuthor && notices === was) return []
   return [{ call_id, version, author: isAuthor ? 1 : 0, was, notices }]
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { CallRef, LiveCall, Participant } from '../../call/call.ts'
-import { isLive, sideOf } from '../../call/call.ts'
+import { isLive, ringsAt, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import { type Ended, type HistoryPage, type HistoryQuery, pageSize } from '../../ports/call-store.ts'
 import { callOf, type EventRow, eventOf } from '../sql/rows.ts'
@@ -77,7 +77,9 @@ export function createCallReads(db: Database): CallReads {
     },
     live: readLive,
     liveOf: async (participant) =>
-      (await readLive()).map(({ call }) => call).filter((call) => sideOf(call, participant) !== undefined),
+      (await readLive())
+        .map(({ call }) => call)
+        .filter((call) => sideOf(call, participant) !== undefined || ringsAt(call, participant)),
     overPage({ endedAt, id }) {
       const rows = overPage.all(endedAt, id)
       const ended = rows.flatMap((row) => {

@@ -11,6 +11,7 @@ import {
   erasedAtOnce,
   type LookedThrough,
   lookedThrough,
+  type Part,
 } from '../sql/erasure.ts'
 import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { SqlValue } from './connection.ts'
@@ -20,7 +21,7 @@ import { type CountErrand, createCountWriter } from './erasures.ts'
 export type EraseErrand =
   | {
       readonly type: 'eraseCalls'
-      readonly side: Side
+      readonly side: Part
       readonly userId: string
       readonly ids: readonly number[]
       readonly events: readonly BlankedEvent[]
@@ -32,7 +33,15 @@ export interface EraseWrites {
   erase(errand: EraseErrand): Promise<number>
 }
 
-export const callsSql = (side: Side) => `
+const ofMemberSql = `
+  SELECT calls.id, calls.started_at, calls.call_uuid FROM call_members AS m
+  JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
+  WHERE m.user_id = ? AND m.role = ? AND m.product = ? AND (m.started_at, m.call_uuid) > (?, ?)
+    AND calls.ended_at IS NOT NULL ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
+export const callsSql = (side: Part) =>
+  side === 'member'
+    ? ofMemberSql
+    : `
   SELECT id, started_at, call_uuid FROM calls
   WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND (started_at, call_uuid) > (?, ?)
     AND ended_at IS NOT NULL ORDER BY started_at, call_uuid LIMIT ${erasedAtOnce}`
@@ -90,6 +99,14 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
     caller: db.query<unknown, [number]>(entriesSql('caller')),
     callee: db.query<unknown, [number]>(entriesSql('callee')),
   }
+  const list = (name: string) => `json_set(extra, '$.group.${name}', (
+        SELECT json_group_array(value) FROM json_each(extra, '$.group.${name}') WHERE value <> ?2))`
+  const blankMember = db.query<unknown, [number, string]>(`
+      UPDATE calls SET extra = ${list('members').replace('extra,', `${list('declined')},`)}
+      WHERE id = ?1 AND ended_at IS NOT NULL`)
+  const dropMember = db.query<unknown, [number, string]>(`
+      DELETE FROM call_members WHERE user_id = ?2 AND (product, role, started_at, call_uuid) IN (
+        SELECT product, callee_role, started_at, call_uuid FROM calls WHERE id = ?1)`)
   const delivery = db.query<unknown, string[]>(
     'UPDATE webhook_deliveries SET body = ?, response = NULL WHERE id = ? AND body = ?',
   )
@@ -108,6 +125,12 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
       ({ call_id, version, author, was, notices }) => event.run(notices, author, call_id, version, was).changes,
     )
     if (changed < events.length) return 0
+    if (side === 'member') {
+      return sum(ids, (id) => {
+        blankMember.run(id, userId)
+        return dropMember.run(id, userId).changes
+      })
+    }
     return sum(ids, (id) => {
       const { changes } = calls[side].run(id, userId)
       if (changes > 0) entries[side].run(id)

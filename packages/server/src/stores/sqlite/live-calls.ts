@@ -7,7 +7,8 @@ import {
   type Participant,
   participantKey,
   participantOf,
-  sideOf,
+  rungBy,
+  sideAbout,
 } from '../../call/call.ts'
 import type { StoredCall } from './rows.ts'
 
@@ -81,7 +82,7 @@ export function createLiveCalls(): LiveCalls {
       for (const [key, { call }] of over) if (!isLive(call) && call.endedAt < before) over.delete(key)
     },
     dropOverOf(participant) {
-      for (const [key, { call }] of over) if (sideOf(call, participant) !== undefined) over.delete(key)
+      for (const [key, { call }] of over) if (sideAbout(call, participant) !== undefined) over.delete(key)
     },
     liveOf: (participant) => byParticipant.of(participant).flatMap((key) => live.get(key)?.call ?? []),
     all: () => Array.from(live.values(), (stored) => stored.call),
@@ -101,10 +102,11 @@ export function createLiveCalls(): LiveCalls {
 /** The keys of calls by their participants. */
 function createIndex() {
   const calls = new Map<string, Set<string>>()
-  const partiesOf = (call: Call) => [
-    participantKey(participantOf(call, 'caller')),
-    participantKey(participantOf(call, 'callee')),
-  ]
+  const partiesOf = (call: Call) => {
+    // A call to a group is of those at whom it rings, until one of them answers.
+    const callees = call.status === 'ringing' ? rungBy(call) : [participantOf(call, 'callee')]
+    return [participantOf(call, 'caller'), ...callees].map(participantKey)
+  }
   return {
     of: (participant: Participant): string[] => [...(calls.get(participantKey(participant)) ?? [])],
     add(call: LiveCall, key: string): void {
@@ -123,6 +125,7 @@ function createIndex() {
 
 function sameParties(a: Call, b: Call): boolean {
   return (
+    a.group === b.group &&
     a.caller.userId === b.caller.userId &&
     a.caller.role === b.caller.role &&
     a.callee.userId === b.callee.userId &&

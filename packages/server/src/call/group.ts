@@ -1,0 +1,68 @@
+import { type Call, isLive, isMember, type RingingCall, ringsAt, rungBy } from './call.ts'
+import { type Actor, byOf, type CallCommand, changed, type Decision, refuse, unchanged } from './command.ts'
+import { type By, elsewhereData, type Notice, overData } from './effects.ts'
+import { endOf } from './ending.ts'
+
+/*
+ * Calls to groups [GROUP1]. While such a call rings, each member at whom it rings is a callee; the one who accepts becomes
+ * the callee of the call.
+ */
+
+type MemberCommand = Extract<CallCommand, { readonly actor: Actor }>
+
+/**
+ * What somebody hears who has no side of the call: a member, or a stranger. Undefined for a member at whom it rings, or whose
+ * call is over: that is decided as for any callee.
+ */
+export function refuseOutsider(call: Call, command: MemberCommand): Decision | undefined {
+  const { participant } = command.actor
+  if (!isMember(call, participant)) return refuse('CALL_NOT_FOUND')
+  if (command.type === 'arrive') return unchanged(call)
+  if (!isLive(call) || ringsAt(call, participant)) return undefined
+  // Who declined may say so again, and has no other say.
+  if (call.status === 'ringing')
+    return command.type === 'accept' ? refuse('CALL_INVALID_STATE', { status: call.status }) : unchanged(call)
+  return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
+}
+
+/** A member does not want the call: it rings on at the others, and is over where it rings at nobody else. */
+export function decline(call: RingingCall, actor: Actor, now: number): Decision {
+  const by = byOf(actor)
+  return without(call, actor.participant.userId, by, now)
+}
+
+/** Somebody is no member of the group any more: the call stops ringing there. */
+export function leaveGroup(call: Call, userId: string, now: number): Decision {
+  return call.status === 'ringing' ? without(call, userId, null, now) : unchanged(call)
+}
+
+function without(call: RingingCall, userId: string, by: By | null, now: number): Decision {
+  const { group, callee, product, silenced } = call
+  if (group === undefined || !ringsAt(call, { product, role: callee.role, userId })) return unchanged(call)
+  const declined = { ...call, group: { ...group, declined: [...group.declined, userId] } }
+  const except = by === null ? silenced : [...silenced, by.sessionId]
+  if (by !== null && rungBy(declined).length === 0) return allDeclined(declined, userId, by, now, except)
+  const left = { ...group, members: group.members.filter((member) => member !== userId) }
+  const next = { ...(by === null ? { ...call, group: left } : declined), version: call.version + 1 }
+  const data = elsewhereData(next, by === null ? 'left_group' : 'rejected_elsewhere', by)
+  const notice: Notice = { to: { place: 'rung', except, member: userId }, event: 'call.cancelled', data }
+  return changed(next, { type: by === null ? 'left' : 'declined', at: now, by, notices: [notice] })
+}
+
+function allDeclined(call: RingingCall, userId: string, by: By, now: number, except: readonly string[]): Decision {
+  const next = endOf(call, { status: 'rejected', reason: 'all_declined' }, now)
+  const data = overData(next, by)
+  return changed(next, {
+    type: 'rejected',
+    at: now,
+    by,
+    notices: [
+      { to: { place: 'caller' }, event: 'call.rejected', data },
+      {
+        to: { place: 'rung', except, member: userId },
+        event: 'call.cancelled',
+        data: { ...data, reason: 'rejected_elsewhere' },
+      },
+    ],
+  })
+}

@@ -1,0 +1,81 @@
+/** Whom an invite names, and the group that is called as it is by then [GROUP1]. */
+import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
+import type { CallInvite } from '@ringwire/protocol/events/call'
+import { type Participant, sameParticipant } from '../call/call.ts'
+import type { CalledGroup } from '../call/invite.ts'
+import type { LiveCallReads } from '../ports/call-store.ts'
+import type { Groups } from '../ports/groups.ts'
+import type { SessionLookup } from '../ports/sessions.ts'
+
+/** Blank is the user_id of the callee where a group is called. */
+export interface Named {
+  readonly ok: true
+  readonly callee: { readonly userId: string; readonly role: string }
+  readonly group: string | undefined
+}
+
+export interface GroupToCall {
+  readonly group: CalledGroup
+  /** The longest ring, in ms. */
+  readonly ringMs: number
+}
+
+export interface CalledGroupsOptions {
+  readonly groups: Pick<Groups, 'get'>
+  readonly store: Pick<LiveCallReads, 'inCall'>
+}
+
+/** Exactly one of the two names whom the client calls. */
+export function readNamed(data: CallInvite): Named | { readonly ok: false; readonly error: ErrorBody } {
+  const { callee_user_id: userId, callee_group: group, callee_role: role } = data
+  if (userId != null && group == null) return { ok: true, callee: { userId, role }, group: undefined }
+  if (userId == null && group != null) return { ok: true, callee: { userId: '', role }, group }
+  const [field, message] =
+    userId == null
+      ? (['callee_user_id', 'Name callee_user_id or callee_group.'] as const)
+      : (['callee_group', 'Name either callee_user_id or callee_group.'] as const)
+  return { ok: false, error: errorBody('INVALID_PAYLOAD', { field, message }) }
+}
+
+/** For whom an invite counts [INV8]. No user_id has a NUL in it. */
+export function countedAs({ callee, group }: Named, product: string): Participant {
+  return { product, role: callee.role, userId: group === undefined ? callee.userId : `\0${group}` }
+}
+
+/** Undefined where a person is called. */
+export function createFindGroup({ groups, store }: CalledGroupsOptions) {
+  return async (caller: Participant, named: Named): Promise<GroupToCall | 'unknown' | 'unsupported' | undefined> => {
+    if (named.group === undefined) return undefined
+    const { product } = caller
+    const { role } = named.callee
+    const found = await groups.get({ product, role, name: named.group })
+    if (found === undefined) return 'unknown'
+    if (found.strategy !== 'all') return 'unsupported'
+    const all = found.members
+      .map((userId): Participant => ({ product, role, userId }))
+      .filter((member) => !sameParticipant(member, caller))
+    const inCall = all.length === 0 ? [] : await store.inCall(all)
+    const members = all.filter((_, n) => inCall[n] !== true).map(({ userId }) => userId)
+    return {
+      group: { name: found.name, members, isBusy: all.length > 0 && members.length === 0 },
+      ringMs: found.ringMs,
+    }
+  }
+}
+
+/** Members that are asked for their sessions at once. */
+const askedAtOnce = 50
+
+/** Whether anybody of these has a session. */
+export async function isAnybodyThere(
+  sessions: Pick<SessionLookup, 'liveOf'>,
+  participants: readonly Participant[],
+  now: number,
+): Promise<boolean> {
+  for (let from = 0; from < participants.length; from += askedAtOnce) {
+    const some = participants.slice(from, from + askedAtOnce)
+    const found = await Promise.all(some.map(async (one) => sessions.liveOf(one, undefined, now)))
+    if (found.some((ids) => ids.length > 0)) return true
+  }
+  return false
+}
