@@ -1,3 +1,4 @@
+// Over 350 lines: it is all that an application sees of the client, and most of it is documentation.
 import type { Capability } from '@ringwire/protocol/capabilities'
 import type { EndReason } from '@ringwire/protocol/end-reasons'
 import type { ErrorCode, LimitName } from '@ringwire/protocol/errors'

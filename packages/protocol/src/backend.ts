@@ -1,3 +1,4 @@
+// Over 350 lines: it is one list of schemas, which share their parts.
 import Type, { type Static } from 'typebox'
 import { statNumbers } from './events/call.ts'
 import { groupLimits, groupStrategies } from './groups.ts'

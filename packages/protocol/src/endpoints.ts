@@ -1,3 +1,4 @@
+// Over 350 lines: it is one table, and an entry of it makes little sense elsewhere.
 import type { RestCode } from './errors.ts'
 import { groupLimits } from './groups.ts'
 import { webSocketPath } from './subprotocol.ts'

@@ -4,6 +4,8 @@
  *
  *   const sender = relaySender('ann', 'customer')
  *   relayText(text, envelope, sender, depth) → { ok: true, text: '{"event":…,"data":{…}}' } | { ok: false, problem }
+ *
+ * Over 350 lines: it is one parser, whose functions call each other.
  */
 
 /**

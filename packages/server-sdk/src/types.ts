@@ -1,3 +1,4 @@
+// Over 350 lines: it is the wire of one API, and it imports nothing.
 /** What the service answers, as it is on the wire. Times are ISO 8601, UTC. */
 
 export type CallStatus = 'ringing' | 'accepted' | 'connected' | 'ended' | 'rejected' | 'cancelled' | 'missed' | 'busy'

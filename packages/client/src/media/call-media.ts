@@ -1,4 +1,5 @@
 import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
+import { createAsked, setOutput } from './asked.ts'
 import { createCapture } from './capture.ts'
 import {
   assertOpen,
@@ -84,6 +85,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const remote = new environment.MediaStream()
   const shown = createMediaState(local, remote)
   const { change } = shown
+  const asked = createAsked(shown.isClosed)
   const subscriptions: Unsubscribe[] = []
   let started = false
   let stopWatching = () => {}
@@ -303,20 +305,6 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     change({ ...capture.state(), name: 'closed', receiving, quality: 'unknown', securityCode: undefined })
   }
 
-  async function whileOpen(work: () => Promise<void>): Promise<void> {
-    assertOpen(!shown.isClosed())
-    await work()
-  }
-
-  /** What the application asks for: its failure is a MediaError, which nobody has to look at, as with the promises of a call. */
-  function asked(what: string, work: () => Promise<void>): Promise<void> {
-    const promise = whileOpen(work).catch((error: unknown) => {
-      throw mediaError(error, what)
-    })
-    promise.catch(() => {})
-    return promise
-  }
-
   return {
     get state() {
       return shown.get()
@@ -354,11 +342,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
       return playback
     },
     resume: () => asked('resume', playbacks.resume),
-    setOutput: (element, deviceId) =>
-      asked('setOutput', async () => {
-        if (!element.setSinkId) throw new MediaError('NOT_SUPPORTED', 'No setSinkId')
-        await element.setSinkId(deviceId)
-      }),
+    setOutput: (element, deviceId) => asked('setOutput', () => setOutput(element, deviceId)),
     restart: () => asked('restart', () => restart(false)),
     close,
   }

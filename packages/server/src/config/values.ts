@@ -1,3 +1,4 @@
+// Over 350 lines: it is one list of short parsers, one for each kind of setting.
 import { availableParallelism } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { parseRedisUrl } from './redis-url.ts'

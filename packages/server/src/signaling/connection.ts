@@ -1,3 +1,4 @@
+// Over 350 lines: its functions share the state of one socket, and each of them is short.
 import type { CloseCode } from '@ringwire/protocol/close-codes'
 import { participantKey } from '../call/call.ts'
 import type { Timers } from '../ports/clock.ts'
