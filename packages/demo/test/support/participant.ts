@@ -142,7 +142,7 @@ export async function goOnline(browser: Browser, url: string, options: Participa
 /** Opens every entry of the log, also those that come while it opens them. */
 export async function openEntries(page: Page): Promise<void> {
   await page.waitForFunction(() => {
-    const closed = document.querySelectorAll<HTMLDetailsElement>('details:not(:has(pre))')
+    const closed = document.querySelectorAll<HTMLDetailsElement>('[data-testid=log-list] details:not(:has(pre))')
     for (const details of closed) details.open = true
     return closed.length === 0
   })
