@@ -16,13 +16,15 @@ export const beforeRequests = {
   'every request': ['INVALID_PAYLOAD', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR'],
 } as const satisfies Record<string, readonly ErrorCode[]>
 
-/** What is refused outside of `decide` and `decideInvite` [WS5, WS6, REL2, EXT5]. */
+/** What is refused outside of `decide` and `decideInvite` [WS5, WS6, REL2, EXT5, TAKE1]. */
 const beside: Partial<Record<ClientEventName, readonly ErrorCode[]>> = {
   'call.invite': ['AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE', 'GROUP_NOT_FOUND'],
   'call.accept': ['AUTH_TOKEN_INVALID'],
   'call.connected': ['AUTH_TOKEN_INVALID'],
   'call.stats': ['UNKNOWN_EVENT', 'CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],
   'call.alerting': ['CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],
+  'call.take': ['UNKNOWN_EVENT', 'CALL_NOT_FOUND', 'CALL_INVALID_STATE', 'AUTH_TOKEN_INVALID', 'ACTION_NOT_ALLOWED'],
+  'call.list': ['UNKNOWN_EVENT'],
   'presence.watch': ['UNKNOWN_EVENT', 'ACTION_NOT_ALLOWED'],
   'auth.refresh': ['UNKNOWN_EVENT', 'AUTH_TOKEN_INVALID'],
   ...Object.fromEntries(

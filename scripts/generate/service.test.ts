@@ -198,7 +198,8 @@ test('GET /v1/ws: every event of the service is as it is described', async () =>
   ann.raw('{"event":"call.invite","data":{"callee_user_id":"ben","callee_role":"agent","call_type":"NO"}}')
   for (let i = 0; i < 6; i++) await ann.next('call.error')
 
-  const peer = ['call.media', 'call.peer_away', 'call.peer_back', 'presence.state', 'presence.changed']
+  const taken = ['call.peer_moved', 'call.listed']
+  const peer = ['call.media', 'call.peer_away', 'call.peer_back', 'presence.state', 'presence.changed', ...taken]
   const extended = [
     'call.ack',
     'call.status',
@@ -221,7 +222,8 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   const annToken = await tokenOf('ann', 'customer', 'agent')
   const extended = '?ext=1'
   const ann = await connect(annToken, extended)
-  const ben = await connect(await tokenOf('ben', 'agent', 'customer'), extended)
+  const benToken = await tokenOf('ben', 'agent', 'customer')
+  const ben = await connect(benToken, extended)
   const welcome = await ann.next('auth.ok')
   const isExtendedAuthOk = Compile(plainSchema(ExtendedAuthOk))
   expect(welcome).toMatchObject({ recovered: false, handled: 0, active_calls: [] })
@@ -265,26 +267,38 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   ben.send('webrtc.answer', { call_uuid, sdp: sdp('answer') })
   for (let acks = 0; acks < 4; acks++) await ben.next('call.ack')
   const seq = ann.all.findLast((frame) => frame.seq !== undefined)?.seq ?? 0
-  const back = await connect(annToken, `${extended}&resume=${welcome.session_id}&epoch=${welcome.epoch}&seq=${seq}&n=2`)
+  const back = await connect(
+    annToken,
+    `${extended}&can=take&resume=${welcome.session_id}&epoch=${welcome.epoch}&seq=${seq}&n=2`,
+  )
   const again = await back.next('auth.ok')
   expect(again).toMatchObject({ session_id: welcome.session_id, recovered: true, handled: 3 })
   expect(again.active_calls).toMatchObject([{ call_uuid, holds_place: true }])
   expect(isExtendedAuthOk.Check(again)).toBe(true)
   await back.next('webrtc.answer')
   await ben.next('call.peer_back')
-  ben.send('call.end', { call_uuid })
+  // Ben goes on at another session, and the peer listed that it understands this.
+  const desk = await connect(benToken, `${extended}&can=take`)
+  await desk.next('auth.ok')
+  desk.send('call.list', {})
+  expect((await desk.next('call.listed')).active_calls).toMatchObject([{ call_uuid, elsewhere: true }])
+  desk.send('call.take', { call_uuid })
+  await back.next('call.peer_moved')
+  await ben.next('call.cancelled')
+  desk.send('call.end', { call_uuid })
   await back.next('call.ended')
   const missing = Object.keys(serverEvents).filter((event) => !seen.has(event))
   // No log is lost under a live socket; nodes of an earlier version say so where it was [RES4].
   expect(missing).toEqual(['session.reset'])
 
-  for (const told of [[...ann.all, ...back.all], ben.all]) {
+  for (const told of [[...ann.all, ...back.all], ben.all, desk.all]) {
     const pushes = told.filter((frame) => frame.seq !== undefined)
     expect(pushes.map((frame) => frame.seq)).toEqual(pushes.map((_, index) => index + 1))
     const replies: readonly string[] = [
       'auth.ok',
       'auth.refreshed',
       'call.ack',
+      'call.listed',
       'call.invited',
       'presence.state',
       'call.error',
@@ -295,7 +309,7 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
       expect({ event, version: version !== undefined }).toEqual({ event, version: ofCall })
     }
   }
-  for (const it of [ann, ben, eva, back]) {
+  for (const it of [ann, ben, eva, back, desk]) {
     it.close()
     expect(it.wrong).toEqual([])
   }

@@ -349,7 +349,7 @@ describe('what is handed over wrongly is said at once', () => {
     fake.socket.says(rings(1))
     const [call] = fake.client.calls
     const events = 'state,incoming,restored,restorable,calls,iceServers,error'
-    const callEvents = 'state,offer,answer,candidate,peer,alerting,status,resynced,glare'
+    const callEvents = 'state,offer,answer,candidate,peer,alerting,status,resynced,glare,held'
     expect(thrown(() => fake.client.on('incomming' as 'incoming', () => {}))).toEqual(
       invalid('event', `one of ${events}`),
     )
