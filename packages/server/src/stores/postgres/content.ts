@@ -63,7 +63,7 @@ const servedSql = `
 const nowSql = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 
 const isBigint = (column: string) => column.endsWith('_at') || column === 'at' || column.endsWith('_until')
-const isFlag = (column: string) => ['disabled', 'reveal_busy', 'enabled'].includes(column)
+const isFlag = (column: string) => ['disabled', 'reveal_busy', 'enabled', 'take'].includes(column)
 
 function selected(columns: readonly string[]): string {
   return columns
