@@ -5,19 +5,19 @@ import { join, relative, resolve } from 'node:path'
 import { withLock } from './lock.mjs'
 import { root, run, setup } from './setup.mjs'
 
-const packages = ['protocol', 'client', 'server-sdk', 'ui', 'demo', 'server']
+const packages = ['protocol', 'client', 'server-sdk', 'ui', 'demo', 'server', 'create-ringwire']
 
 const [folder, ...more] = process.argv.slice(2)
 // npm runs scripts in the folder of package.json; a path is meant from where it was typed.
 const target = folder === undefined ? join(root, 'packed') : resolve(process.env.INIT_CWD ?? '', folder)
 mkdirSync(target, { recursive: true })
 setup()
-const workspaces = packages.flatMap((name) => ['--workspace', `packages/${name}`])
+const folders = packages.map((name) => `./packages/${name}`)
 const isQuiet = more.length === 0
 const quiet = isQuiet ? ['--silent'] : []
 // What is built for a package stands in its folder meanwhile.
 const code = withLock(join(root, 'packages'), () =>
-  run('npm', ['pack', ...workspaces, '--pack-destination', target, ...quiet, ...more], {
+  run('npm', ['pack', ...folders, '--pack-destination', target, ...quiet, ...more], {
     stdio: ['inherit', isQuiet ? 'ignore' : 'inherit', 'inherit'],
   }),
 )
@@ -35,6 +35,10 @@ function summary() {
   the SDK:                       npm install ${names('ringwire-protocol', 'ringwire-client')}
   React components, and the SDK: npm install ${names('ringwire-protocol', 'ringwire-client', 'ringwire-ui')}
   the SDK for backends:          npm install ${names('ringwire-server-sdk')}
+
+A new application, in any folder:
+
+  npx --package ${shell(target)}/create-ringwire-*.tgz create-ringwire my-app --packages ${shell(target)}
 
 docs/guide/app-developers.md goes on from there.`
 }

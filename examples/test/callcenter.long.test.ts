@@ -11,6 +11,7 @@ import { createECDH } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRingwire } from '@ringwire/server-sdk'
+import { keepConnections, refused } from '@ringwire/testkit/pages-in-calls'
 import { soon } from '@ringwire/testkit/patience'
 import type { Browser, BrowserContext, Page, Worker } from 'playwright-core'
 import {
@@ -107,26 +108,6 @@ function subscribeThere(subscription: Subscribed['subscription']): void {
   Object.assign(PushManager.prototype, {
     getSubscription: async () => null,
     subscribe: async () => ({ toJSON: () => subscription }),
-  })
-}
-
-/** In a page: its connections are kept, to count what arrives, and what its policy refused. */
-function keepConnections(): void {
-  const kept: RTCPeerConnection[] = []
-  const refused: string[] = []
-  addEventListener('securitypolicyviolation', (event) => {
-    refused.push((event as SecurityPolicyViolationEvent).blockedURI)
-  })
-  const Native = RTCPeerConnection
-  Object.assign(window, {
-    kept,
-    refused,
-    RTCPeerConnection: class extends Native {
-      constructor(configuration?: RTCConfiguration) {
-        super(configuration)
-        kept.push(this)
-      }
-    },
   })
 }
 
@@ -268,8 +249,7 @@ test('[PUSH2] [HOOK3] [TRACE1] an agent whose page is closed is woken, answers, 
   const steps = written(callUuid)
   expect(steps.map(({ status }) => status)).toEqual(['ringing', 'accepted', 'connected', 'ended'])
   expect(steps.map(({ version }) => version)).toEqual(steps.map(({ version }) => version).sort((a, b) => a - b))
-  const refused = () => (window as unknown as { refused: string[] }).refused
-  for (const page of [agent, customer]) expect(await page.evaluate(refused)).toEqual([])
+  for (const page of [agent, customer]) expect(await refused(page)).toEqual([])
   await traces(callUuid, [
     /invited +customer\/ann/,
     /push +agent\/ben .*type=call.wake platform=webpush result=accepted reason=201/,

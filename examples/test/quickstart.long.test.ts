@@ -1,6 +1,7 @@
 /** The quickstart as its README says: packed, installed, started; two people who see and hear each other. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openBrowser } from '@ringwire/testkit/browser'
+import { keepConnections, refused, seesAndHears } from '@ringwire/testkit/pages-in-calls'
 import type { Browser, Page } from 'playwright-core'
 import { type Example, startExample } from './support/example.ts'
 
@@ -38,44 +39,6 @@ test('every answer says what the page may load and connect to, and that its type
   }
 })
 
-/** Keeps the page's connections, to count what arrives, and what its policy refused. */
-function keepConnections(): void {
-  const kept: RTCPeerConnection[] = []
-  const Native = RTCPeerConnection
-  const refused: string[] = []
-  addEventListener('securitypolicyviolation', (event) => {
-    refused.push((event as SecurityPolicyViolationEvent).blockedURI)
-  })
-  Object.assign(window, {
-    kept,
-    refused,
-    RTCPeerConnection: class extends Native {
-      constructor(configuration?: RTCConfiguration) {
-        super(configuration)
-        kept.push(this)
-      }
-    },
-  })
-}
-
-/** Packets of both kinds have come, and a picture is shown. `waitForFunction` would take the promise itself for true. */
-async function seesAndHears(page: Page): Promise<void> {
-  await page.evaluate(async () => {
-    const { kept } = window as unknown as { kept: RTCPeerConnection[] }
-    const isThere = async () => {
-      const packets = { audio: 0, video: 0 }
-      for (const connection of kept) {
-        for (const report of (await connection.getStats()).values()) {
-          if (report.type === 'inbound-rtp') packets[report.kind as 'audio' | 'video'] += report.packetsReceived
-        }
-      }
-      const video = document.querySelector<HTMLVideoElement>('#remote, [data-testid=remote-video]')
-      return packets.audio > 0 && packets.video > 0 && (video?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 2
-    }
-    while (!(await isThere())) await new Promise((resolve) => setTimeout(resolve, 50))
-  })
-}
-
 async function signIn(flavour: string, name: 'ann' | 'ben'): Promise<Page> {
   const page = await (await browser.newContext()).newPage()
   page.setDefaultTimeout(60_000)
@@ -106,8 +69,7 @@ for (const [flavour, { rings, answer, hangUp, over }] of Object.entries(flavours
     await Promise.all([ann, ben].map(seesAndHears))
     await ben.click(hangUp)
     await ann.waitForSelector(over)
-    const refused = () => (window as unknown as { refused: string[] }).refused
-    for (const page of [ann, ben]) expect(await page.evaluate(refused)).toEqual([])
+    for (const page of [ann, ben]) expect(await refused(page)).toEqual([])
     await Promise.all([ann, ben].map((page) => page.context().close()))
   }, 240_000)
 }

@@ -19,6 +19,7 @@ const packages = {
   ui: 'ringwire-ui',
   demo: 'ringwire-demo',
   server: 'ringwire',
+  'create-ringwire': 'create-ringwire',
 }
 const productSecret = 'a-secret-that-only-tests-know-0123456789'
 
@@ -168,7 +169,7 @@ test('the second command installs the service into an empty folder', async () =>
 
 test('an application of the guide, beside what was installed: its page is bundled, and nobody has a token', async () => {
   const guide = 'docs/guide/app-developers.md'
-  const [pack, install] = [block(guide, 'sh', '## Your own page'), block(guide, 'sh', 'npm run pack')]
+  const [pack, install] = [block(guide, 'sh', '## Your own page'), block(guide, 'sh', 'in the empty folder:')]
   expect([pack, install]).toEqual(
     readDocument('packages/server/README.md')
       .match(/^npm .*\n/gm)
