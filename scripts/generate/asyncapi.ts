@@ -25,6 +25,7 @@ const replies: readonly ServerEventName[] = [
   'call.invited',
   'call.ack',
   'call.listed',
+  'call.transfer_started',
   'presence.state',
   'auth.refreshed',
 ]
@@ -36,6 +37,8 @@ const extendedOnly: readonly ServerEventName[] = [
   'call.peer_away',
   'call.peer_back',
   'call.peer_moved',
+  'call.transferring',
+  'call.transfer_failed',
   'presence.changed',
   'ice.servers',
   'session.reset',
@@ -52,6 +55,8 @@ export const versioned: readonly ServerEventName[] = [
   'call.peer_away',
   'call.peer_back',
   'call.peer_moved',
+  'call.transferring',
+  'call.transfer_failed',
 ]
 const camel = (event: string) => event.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 /** A name that is both sent and received (webrtc.*) is two messages. */

@@ -48,6 +48,8 @@ import { allowedActions, type Health, type HistoryResponse } from '@ringwire/pro
 
 /** One story in all documents: Ann, a customer, calls Ben, an agent, about order 1042. */
 const call_uuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
+/** Of a transferred call: the one with the target. */
+const new_call_uuid = '7c2d1f63-90ab-4c1e-8a55-4f6f2b7f9a10'
 const ann = { user_id: 'ann', role: 'customer' }
 const ben = { user_id: 'ben', role: 'agent' }
 const context = { context_type: 'order', context_id: '1042' }
@@ -388,6 +390,7 @@ export const clientData = {
   'call.media': { muted },
   'call.take': { take: { call_uuid } },
   'call.list': { list: {} },
+  'call.transfer': { transfer: { call_uuid, to_role: 'agent', to_user_id: 'eva', metadata: { topic: 'delivery' } } },
   'presence.watch': {
     'two colleagues': {
       participants: [
@@ -524,6 +527,13 @@ export const serverData = {
   'call.listed': {
     'a call at another device': { active_calls: [{ ...activeCall, holds_place: false, elsewhere: true }] },
     'no call': { active_calls: [] },
+  },
+  'call.transfer_started': { started: { call_uuid, new_call_uuid } },
+  'call.transferring': {
+    transferring: { call_uuid, new_call_uuid, to: { user_id: 'eva', role: 'agent', display_name: null } },
+  },
+  'call.transfer_failed': {
+    declined: { call_uuid, new_call_uuid, status: 'rejected', end_reason: 'declined' },
   },
   'presence.state': {
     'one is there': {

@@ -4,6 +4,7 @@ import { statNumbers } from './events/call.ts'
 import { groupLimits, groupStrategies } from './groups.ts'
 import { CallStatus, someEndReason } from './rest.ts'
 import { boundedText, maxIdBytes, participantName, timestamp, uuid } from './text.ts'
+import { transferOrigin } from './transfers.ts'
 
 /** What application backends are shown, and what they may ask for [SRV1, SRV2]. */
 
@@ -73,6 +74,7 @@ export const CallView = Type.Object({
   by: Type.Union([Type.Object({ user_id: Type.String(), role: Type.String() }), Type.Null()], {
     description: 'Who brought the call into its status; null where time, a loss or a backend did.',
   }),
+  ...transferOrigin,
   quality: Type.Optional(
     Type.Union([CallQuality, Type.Null()], {
       description:
@@ -159,7 +161,7 @@ export const TimelineEntry = Type.Object({
   what: Type.String({
     description:
       'A change of the call: invited, busy, accepted, silenced, connected, rejected, cancelled, ended, missed, place_taken, ' +
-      'place_settled, place_lost, clock_shifted. Or what was seen: rung, proven, unsure, alerting, socket_lost, socket_found, no_device, push, ' +
+      'place_settled, place_lost, clock_shifted, transferring, transfer_failed. Or what was seen: rung, proven, unsure, alerting, socket_lost, socket_found, no_device, push, ' +
       'webhook, relays, held, resumed, quality, refused. There may be more.',
   }),
   who: Type.Optional(Type.Object({ user_id: Type.String(), role: Type.String() })),

@@ -10,6 +10,7 @@ import {
   CallReject,
   CallStats,
   CallTake,
+  CallTransfer,
 } from './events/call.ts'
 import { PresenceWatch } from './events/presence.ts'
 import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
@@ -30,6 +31,7 @@ export const clientEvents = {
   'call.stats': CallStats,
   'call.take': CallTake,
   'call.list': CallList,
+  'call.transfer': CallTransfer,
   'presence.watch': PresenceWatch,
   'auth.refresh': AuthRefresh,
 } as const
@@ -51,6 +53,7 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'call.stats': 'How the media is at this side; extended sessions only.',
   'call.take': 'Go on here with a call that is at another session; only with the capability take.',
   'call.list': 'The calls that there are now, and which can be taken; only with the capability take.',
+  'call.transfer': 'Hand the other side over to somebody else; extended sessions only.',
   'presence.watch': 'Whose comings and goings to hear of; extended sessions only.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

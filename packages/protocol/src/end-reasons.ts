@@ -49,6 +49,14 @@ export const endReasons = {
     meaning:
       'A new invite between the two replaced a call that its inviter had left, or that it wanted otherwise [INV7].',
   },
+  transferred: {
+    ends: ['ended'],
+    meaning: 'One side transferred the call: the other side goes on in a new call with somebody else [XFER1].',
+  },
+  transfer_cancelled: {
+    ends: ['cancelled'],
+    meaning: 'The call that was being transferred ended before the target had answered [XFER1].',
+  },
   ended_by_server: { ends: ['cancelled', 'ended'], meaning: 'The application backend ended the call [SRV2].' },
   answered_elsewhere: {
     ends: [],

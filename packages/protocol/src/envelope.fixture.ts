@@ -18,6 +18,7 @@ export const rightData: Record<ClientEventName, object> = {
   'call.stats': { call_uuid: callUuid, stats: { rtt_ms: 40, loss: 0 } },
   'call.take': { call_uuid: callUuid },
   'call.list': {},
+  'call.transfer': { call_uuid: callUuid, to_role: 'agent', to_user_id: 'eva' },
   'presence.watch': { participants: [{ role: 'agent', user_id: 'bob' }] },
   'auth.refresh': { token: 'a.b.c' },
 }

@@ -131,6 +131,12 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
     ),
   }),
   'call.alerting': fc.record({ call_uuid: uuid }),
+  'call.transfer': fc.record({
+    call_uuid: uuid,
+    to_role: id,
+    to_user_id: fc.option(id),
+    metadata: fc.option(metadata),
+  }),
   'call.stats': fc.record({
     call_uuid: uuid,
     stats: fc.record(

@@ -184,7 +184,8 @@ function oversizeProblem(event: ClientEventName, data: Record<string, unknown>):
       const fits = typeof text !== 'string' || fitsBytes(text, relayLimits.candidateBytes)
       return fits ? undefined : tooLarge('candidate.candidate', relayLimits.candidateBytes)
     }
-    case 'call.invite': {
+    case 'call.invite':
+    case 'call.transfer': {
       const fits = !isObject(data.metadata) || jsonBytes(data.metadata) <= inviteLimits.metadataBytes
       return fits ? undefined : tooLarge('metadata', inviteLimits.metadataBytes)
     }

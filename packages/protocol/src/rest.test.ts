@@ -32,7 +32,16 @@ test('[TOK2] what a token permits is what a client can send, but for what is its
     'webrtc.answer',
     'webrtc.ice_candidate',
   ])
-  const own = ['call.take', 'call.list', 'call.alerting', 'call.media', 'call.stats', 'presence.watch', 'auth.refresh']
+  const own = [
+    'call.take',
+    'call.list',
+    'call.alerting',
+    'call.media',
+    'call.stats',
+    'call.transfer',
+    'presence.watch',
+    'auth.refresh',
+  ]
   expect(Object.keys(clientEvents).sort()).toEqual([...allowedActions, ...own].sort())
 })
 

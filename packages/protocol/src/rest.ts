@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { endingReasons, overStatuses } from './end-reasons.ts'
 import { boundedText, id, maxIdBytes, noDotSegment, participantName, timestamp, uuid } from './text.ts'
+import { transferOrigin } from './transfers.ts'
 
 /** What a token permits; the interface's list, always whole [TOK2]. */
 export const allowedActions = [
@@ -157,6 +158,7 @@ export const CallRecord = Type.Object({
   accepted_at: nullable(timestamp('When the call was accepted.')),
   connected_at: nullable(timestamp('When media was first reported connected.')),
   duration_ms: nullable(Type.Integer({ description: 'Milliseconds from accepted_at to ended_at.' })),
+  ...transferOrigin,
 })
 export type CallRecord = Static<typeof CallRecord>
 

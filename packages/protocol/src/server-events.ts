@@ -14,6 +14,9 @@ import {
   CallPeerMoved,
   CallRinging,
   CallStatusChanged,
+  CallTransferFailed,
+  CallTransferring,
+  CallTransferStarted,
 } from './events/call.ts'
 import { PresenceState } from './events/presence.ts'
 import { RelayOrigin, WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
@@ -63,6 +66,16 @@ export const serverEvents = {
     purpose: 'To a peer that listed take: the other side goes on at another of its devices.',
   },
   'call.listed': { data: CallListed, purpose: 'Reply to call.list: the calls that there are now.' },
+  'call.transfer_started': { data: CallTransferStarted, purpose: 'Reply to call.transfer: the target rings.' },
+  'call.transferring': {
+    data: CallTransferring,
+    purpose: 'To an extended session with the capability transfer: its call is being transferred.',
+  },
+  'call.transfer_failed': {
+    data: CallTransferFailed,
+    purpose:
+      'To extended sessions with the capability transfer: the target did not answer, and the first call goes on.',
+  },
   'presence.state': { data: PresenceState, purpose: 'Reply to presence.watch: who of them is there.' },
   'presence.changed': {
     data: PresenceState,

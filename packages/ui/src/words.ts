@@ -90,6 +90,8 @@ const endings = {
   rejected_elsewhere: 'Declined on another of your devices.',
   left_group: 'You are no longer called for this group.',
   superseded: 'A newer call replaced this one.',
+  transferred: 'The call was transferred.',
+  transfer_cancelled: 'The call that was being transferred ended.',
   'sdk.elsewhere': '',
   peer_lost: '$ did not come back.',
   max_duration: 'The call reached its longest duration.',

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { timestamp, uuid } from '../text.ts'
+import { transferOrigin } from '../transfers.ts'
 import { PeerAbsence } from './call.ts'
 
 /** Sessions and sockets: 128 random bits behind three characters of a hash of the participant [ID2]. */
@@ -38,6 +39,8 @@ export const ActiveCall = Type.Object({
       description: 'Another session has that place, and this one may take it [TAKE1]; only where it listed `take`.',
     }),
   ),
+  transferring_to: Type.Optional(uuid('The call is being transferred: the call that rings at the target [XFER1].')),
+  ...transferOrigin,
 })
 export type ActiveCall = Static<typeof ActiveCall>
 

@@ -2,6 +2,9 @@ import Type, { type Static } from 'typebox'
 import { endReasons } from '../end-reasons.ts'
 import { CallStatus } from '../rest.ts'
 import { boundedText, maxIdBytes, participantName, timestamp, uuid } from '../text.ts'
+import { namedParty, transferOrigin } from '../transfers.ts'
+
+export type { TransferOrigin } from '../transfers.ts'
 
 const optional = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 /** Hanging up never fails for its reason [END1]. */
@@ -45,6 +48,20 @@ export const CallInvite = Type.Object({
 })
 export type CallInvite = Static<typeof CallInvite>
 
+/** Hands the other side of an answered call over to somebody else [XFER1]. */
+export const CallTransfer = Type.Object({
+  call_uuid: uuid('The call that is transferred.'),
+  to_role: participantName("Role of the target; must be in the token's allowed_peer_roles."),
+  to_user_id: optional(participantName('The target.')),
+  to_group: optional(participantName('A group as the target; refused for now.')),
+  metadata: optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Of the new call, at most 1 KiB of JSON; that of the first call by default.',
+    }),
+  ),
+})
+export type CallTransfer = Static<typeof CallTransfer>
+
 export const CallAccept = Type.Object({ call_uuid: uuid() })
 export const CallConnected = Type.Object({ call_uuid: uuid() })
 /** The phone of the callee really rings [EXT5]. */
@@ -59,6 +76,30 @@ const party = {
   caller_user_id: Type.String(),
   caller_role: Type.String(),
 }
+
+/** The two calls that every event of a transfer is about. */
+const transfer = {
+  call_uuid: uuid('The first call.'),
+  new_call_uuid: uuid('The call with the target.'),
+}
+/** Reply to `call.transfer` [XFER1]. */
+export const CallTransferStarted = Type.Object(transfer)
+export type CallTransferStarted = Static<typeof CallTransferStarted>
+
+/** To the side that is transferred: the new call goes on where the first one ends [XFER1]. */
+export const CallTransferring = Type.Object({
+  ...transfer,
+  to: namedParty('With whom the new call is; display_name is null until the target answered.'),
+})
+export type CallTransferring = Static<typeof CallTransferring>
+
+/** To both sides of the first call, which goes on: the target did not answer [XFER1]. */
+export const CallTransferFailed = Type.Object({
+  ...transfer,
+  status: CallStatus,
+  end_reason: Type.String({ description: 'Why the new call is over, as in call.ended.' }),
+})
+export type CallTransferFailed = Static<typeof CallTransferFailed>
 
 export const CallInvited = Type.Object({
   call_uuid: uuid(),
@@ -82,6 +123,7 @@ export const CallRinging = Type.Object({
   expires_at: timestamp('When the call is missed.'),
   metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   callee_group: Type.Optional(Type.String({ description: 'The group that is called [GROUP1].' })),
+  ...transferOrigin,
 })
 export type CallRinging = Static<typeof CallRinging>
 

@@ -113,7 +113,7 @@ function decideOver(call: OverCall, side: Side, command: ClientCommand, now: num
 function decideRingingCallee(call: RingingCall, command: ClientCommand, now: number): Decision {
   switch (command.type) {
     case 'accept':
-      if (beganTooLate(call, command.actor)) return refuse('AUTH_TOKEN_INVALID')
+      if (beganTooLate(call, 'callee', command.actor)) return refuse('AUTH_TOKEN_INVALID')
       return accept(call, command.actor, now)
     case 'reject':
       if (command.reason === 'busy') return silence(call, command.actor, command.rung, now)
@@ -143,7 +143,7 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
     return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT', wait)
   }
   const seated = isGone ? call : withPlace(call, side, placeFor(actor, true))
-  if (isEntering && place.sessionId !== actor.sessionId && beganTooLate(call, actor)) {
+  if (isEntering && place.sessionId !== actor.sessionId && beganTooLate(call, side, actor)) {
     return refuse('AUTH_TOKEN_INVALID')
   }
 
@@ -264,7 +264,8 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
 function lose(call: LiveCall, command: LoseCommand, now: number): Decision {
   const { sessionId, node, closed = false, hungUp = false, awaitedMs } = command
   const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
-  if (hungUp && call.status === 'ringing' && isLost(call.callerPlace)) {
+  // Of a transfer the caller asked for nothing: its close says nothing about the call that rings [XFER1].
+  if (hungUp && call.status === 'ringing' && call.transferred === undefined && isLost(call.callerPlace)) {
     const { userId, role } = call.caller
     return over(call, cancelled, { userId, role, sessionId }, now)
   }

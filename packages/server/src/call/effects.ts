@@ -10,6 +10,9 @@ import type {
   CallPeerMoved,
   CallRinging,
   CallStatusChanged,
+  CallTransferFailed,
+  CallTransferring,
+  TransferOrigin,
 } from '@ringwire/protocol/events/call'
 import { type Call, type OverCall, type Participant, type RingingCall, rungBy, type Side } from './call.ts'
 
@@ -39,6 +42,7 @@ export type Notice = { readonly needs?: Capability } & (
   | { readonly to: Address; readonly event: 'call.accepted'; readonly data: CallAccepted }
   | { readonly to: Address; readonly event: 'call.missed'; readonly data: CallMissed }
   | { readonly to: Address; readonly event: 'call.status'; readonly data: CallStatusChanged }
+  | { readonly to: Address; readonly event: 'call.transfer_failed'; readonly data: CallTransferFailed }
   | {
       readonly to: Address
       readonly event: 'call.rejected' | 'call.cancelled' | 'call.ended'
@@ -71,6 +75,8 @@ export interface CallEvent {
     | 'place_settled'
     | 'place_lost'
     | 'clock_shifted'
+    | 'transferring'
+    | 'transfer_failed'
   readonly at: number
   readonly by: By | null
   readonly notices: readonly Notice[]
@@ -86,12 +92,21 @@ export interface CallEvent {
   readonly note?: string
 }
 
-/** The other side's place fell vacant, or is held again; to the extended session that has the place of `to`. */
+/**
+ * What a side hears of the other beside the notices; to the extended session that has the place of `to`. The other's place fell
+ * vacant, or is held again [PEER1]; or the other has transferred the call, and this is the new one [XFER1].
+ */
 export type PeerNews =
   | { readonly to: Side; readonly event: 'call.peer_away'; readonly data: CallPeerAway }
   | { readonly to: Side; readonly event: 'call.peer_back'; readonly data: CallPeerBack }
   /** It is back, too, where it was away: a session that is told this is told nothing else of the same version [TAKE1]. */
   | { readonly to: Side; readonly event: 'call.peer_moved'; readonly data: CallPeerMoved; readonly needs: 'take' }
+  | {
+      readonly to: Side
+      readonly event: 'call.transferring'
+      readonly needs: Capability
+      readonly data: CallTransferring
+    }
 
 export interface PlaceMove {
   readonly side: Side
@@ -127,12 +142,21 @@ export function ringingData(call: RingingCall, now: number): CallRinging {
     expires_at: iso(call.ringExpiresAt),
     ...(call.metadata === null ? {} : { metadata: call.metadata }),
     ...(call.group !== undefined && { callee_group: call.group.name }),
+    ...transferOriginOf(call),
   }
 }
 
 /** Null: nobody of the group has accepted [GROUP1]. */
 export function calleeIdOf(call: Call): string | null {
   return call.group !== undefined && (call.status === 'ringing' || call.acceptedAt === null) ? null : call.callee.userId
+}
+
+/** Where a call came from that began as a transfer, as it is shown; nothing of any other call [XFER1]. */
+export function transferOriginOf({ transferred }: Pick<Call, 'transferred'>): TransferOrigin {
+  if (transferred === undefined) return {}
+  const { userId, role, displayName } = transferred.by
+  const transferred_by = { user_id: userId, role, display_name: displayName }
+  return { transferred_from: transferred.from, transferred_by }
 }
 
 /** As every session may read it: whoever hands it on adds the callee's name for extended ones [EXT5]. */

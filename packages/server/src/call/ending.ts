@@ -38,7 +38,8 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: B
 
 export function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
   const answered = isAnswered(call)
-  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata, redirectedFrom, group } = call
+  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata } = call
+  const { redirectedFrom, transferred, group } = call
   return {
     product,
     callUuid,
@@ -52,6 +53,7 @@ export function endOf(call: LiveCall, { status, reason, given = null }: End<Over
     ...(redirectedFrom !== undefined && { redirectedFrom }),
     // Who only rang in a call that somebody answered is not kept.
     ...(group !== undefined && { group: answered ? { ...group, members: [], declined: [] } : group }),
+    ...(transferred !== undefined && { transferred }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,
     ringExpiresAt: call.ringExpiresAt,

@@ -3,7 +3,7 @@
  * have it. Times, the role and the context stay; names, and whatever is free text, go.
  */
 import type { Party, Side } from './call.ts'
-import type { CallEvent, Notice } from './effects.ts'
+import type { CallEvent, Notice, PeerNews } from './effects.ts'
 
 /** Of a call that is known, who is to be erased. */
 export type Erased = Pick<Party, 'role' | 'userId'>
@@ -16,7 +16,7 @@ export function effectsWithout({ notices, moved, peers }: Effects, side: Side, w
   return {
     notices: notices.map((notice) => noticeWithout(notice, side, who)),
     ...(left !== undefined && left.length > 0 && { moved: left }),
-    ...(peers !== undefined && { peers }),
+    ...(peers !== undefined && { peers: peers.map((news) => newsWithout(news, who)) }),
   }
 }
 
@@ -40,6 +40,12 @@ function memberlessNotice(notice: Notice, who: Erased): Notice {
   } as unknown as Notice
 }
 
+/** Only what tells of a transfer names anybody: its target [XFER1]. */
+function newsWithout(news: PeerNews, who: Erased): PeerNews {
+  if (news.event !== 'call.transferring') return news
+  return { ...news, data: { ...news.data, to: { display_name: null, ...partyWithout(news.data.to, who) } } }
+}
+
 function noticeWithout(notice: Notice, side: Side, who: Erased): Notice {
   const { metadata: _, ...data } = notice.data as unknown as Fields
   const by = data.by as WireParty | null | undefined
@@ -53,8 +59,14 @@ function noticeWithout(notice: Notice, side: Side, who: Erased): Notice {
       // In notices it is always the caller's.
       ...(side === 'caller' && 'display_name' in data && { display_name: '' }),
       ...(by && { by: partyWithout(by, who) }),
+      ...originWithout(data, who),
     },
   } as unknown as Notice
+}
+
+/** Who transferred a call is in neither of its sides [XFER1]. */
+function originWithout({ transferred_by }: Fields, who: Erased): Fields {
+  return transferred_by === undefined ? {} : { transferred_by: partyWithout(transferred_by as WireParty, who) }
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -88,8 +100,13 @@ export function hookBodyWithout(body: string, who: Erased): string | undefined {
   const side = isOf(caller as unknown as Fields) ? 'caller' : isOf(callee as unknown as Fields) ? 'callee' : undefined
   // A member of a group that nobody answered for.
   const isAuthor = by != null && isOf(by as unknown as Fields)
-  if (side === undefined)
-    return isAuthor ? JSON.stringify({ ...event, data: { ...event.data, by: partyWithout(by, who) } }) : undefined
+  const isTransferrer = event.data.transferred_by !== undefined && isOf(event.data.transferred_by as Fields)
+  if (side === undefined && isAuthor)
+    return JSON.stringify({
+      ...event,
+      data: { ...event.data, by: partyWithout(by, who), ...originWithout(event.data, who) },
+    })
+  if (side === undefined && !isTransferrer) return undefined
   return JSON.stringify({
     ...event,
     data: {
@@ -97,8 +114,9 @@ export function hookBodyWithout(body: string, who: Erased): string | undefined {
       caller: partyWithout(caller, who),
       callee: partyWithout(callee, who),
       by: by ? partyWithout(by, who) : by,
+      ...originWithout(event.data, who),
       metadata: null,
-      ...(quality && { quality: { ...quality, [side]: null } }),
+      ...(quality && side && { quality: { ...quality, [side]: null } }),
     },
   })
 }

@@ -15,6 +15,7 @@ import {
 import { type Acceptance, type Actor, byOf, type Refusal, refuse, unchanged } from './command.ts'
 import { ringingData, type Step } from './effects.ts'
 import { over } from './ending.ts'
+import { withLinked } from './linked.ts'
 import { maySpeak, noteMoves, placeFor, seat } from './places.ts'
 
 /** The verdict of the limits that an invite counts for; the one that refuses it is named [INV8]. */
@@ -128,12 +129,13 @@ export function decideInvite(
     const isLeft = place.state === 'vacant' && maySpeak(place, actor, now)
     if (isLeft || place.sessionId === actor.sessionId) return repeat(waiting, actor, calleeBusy, now)
   }
-  const steps = between.flatMap((call) => endStale(call, actor, now))
+  const steps = between.flatMap((call) => withLinked(call, endStale(call, actor, now), situation.live, now))
 
   const others = situation.live.filter((call) => !steps.some((step) => step.call.callUuid === call.callUuid))
   if (!command.rate.ok) return limited(command.rate.limit, command.rate.retryAfterMs)
   const ringing = others.filter(
-    (call): call is RingingCall => call.status === 'ringing' && sideOf(call, caller) === 'caller',
+    (call): call is RingingCall =>
+      call.status === 'ringing' && call.transferred === undefined && sideOf(call, caller) === 'caller',
   )
   if (ringing.length >= command.maxRinging) {
     const freeAt = Math.min(...ringing.map((call) => call.ringExpiresAt))
@@ -170,6 +172,11 @@ function goesTo({ callee, group }: Call, command: InviteCommand): boolean {
 function isBetween(call: LiveCall, callee: Participant, command: InviteCommand): boolean {
   if (command.group === undefined) return sideOf(call, callee) !== undefined
   return call.status === 'ringing' && goesTo(call, command)
+}
+
+/** A transfer is refused as an invite is, and leaves no record: its asker is still in the first call [HOOK5, XFER1]. */
+export function refuseVerdict({ verdict }: InviteCommand): Refusal | undefined {
+  return verdict?.is === 'refused' ? refuse('CALL_REFUSED', { reason: verdict.reason }) : undefined
 }
 
 /** What is not to ring; undefined for what is. It ends nothing [HOOK5]. */
@@ -234,7 +241,8 @@ function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): bo
   return sideOf(call, caller) === undefined && takesPartIn(call, callee)
 }
 
-function newCall(command: InviteCommand, callUuid: string, now: number) {
+/** What every call is at its beginning; the actor's session has the caller's place. */
+export function newCall(command: InviteCommand, callUuid: string, now: number) {
   const { actor, callee, redirectedFrom, group } = command
   return {
     product: actor.participant.product,

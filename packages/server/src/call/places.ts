@@ -15,9 +15,13 @@ export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId' | 'deviceI
   return place.state === 'vacant' && now >= place.since + ownDeviceMs
 }
 
-/** A session whose token is over goes on with its calls, and enters none that began later [WS5]. */
-export function beganTooLate(call: LiveCall, { expiresAt = Number.POSITIVE_INFINITY }: Actor): boolean {
-  return call.startedAt >= expiresAt
+/**
+ * A session whose token is over goes on with its calls, and enters none that began later [WS5]. For the side that was
+ * transferred the first call counts: it asked for no other one [XFER1].
+ */
+export function beganTooLate(call: LiveCall, side: Side, { expiresAt = Number.POSITIVE_INFINITY }: Actor): boolean {
+  const { startedAt, transferred } = call
+  return (side === 'callee' ? startedAt : (transferred?.firstStartedAt ?? startedAt)) >= expiresAt
 }
 
 export function placeFor({ sessionId, deviceId, node, can }: Actor, settled: boolean): Place {

@@ -1,6 +1,6 @@
 import type { CallRecord } from '@ringwire/protocol/rest'
 import { type Call, isLive, type Participant, sideOf } from './call.ts'
-import { calleeIdOf } from './effects.ts'
+import { calleeIdOf, transferOriginOf } from './effects.ts'
 
 const iso = (at: number) => new Date(at).toISOString()
 const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
@@ -31,5 +31,6 @@ export function callRecord(call: Call, viewer: Participant): CallRecord {
     accepted_at: isoOrNull(acceptedAt),
     connected_at: isoOrNull(connectedAt),
     duration_ms: acceptedAt === null || endedAt === null ? null : Math.max(0, endedAt - acceptedAt),
+    ...transferOriginOf(call),
   }
 }

@@ -333,6 +333,30 @@ test('[HOLD1] [TRACE1] who had the call on hold, and for how long', () => {
   expect(said(...seen.slice(0, 1), held('resumed', 11_000))).toBe('The call goes on: Ben answered after 4 s.')
 })
 
+test('[XFER1] [TRACE1] of a transfer: who transferred whom to whom, and what came of it', () => {
+  const eva = { user_id: 'eva', role: 'agent', display_name: 'Eva' }
+  const by = { transferred_from: crypto.randomUUID(), transferred_by: { ...eva } }
+  const said = (fields: Partial<CallView>) => summaryOf(call({ ...by, ...fields }), [])
+  const answered = { callee: { ...ben, display_name: 'Ben' }, accepted_at: at(4_000), connected_at: at(5_000) } as const
+  const live = { status: 'connected', end_reason: null, ended_at: null } as const
+  const over = { status: 'ended', end_reason: 'hangup', ended_at: at(64_000), by: ben } as const
+  expect(said({ ...answered, ...live })).toBe('Eva transferred Ann to Ben, who answered after 4 s.')
+  expect(said({ ...answered, ...over })).toBe(
+    'Eva transferred Ann to Ben, who answered after 4 s; Ben hung up after 60 s.',
+  )
+  expect(said({})).toBe(
+    'Eva transferred Ann to agent ben; no ring to agent ben is known, neither over a socket nor as a push; nobody answered within 45 s.',
+  )
+  const cancelled = { status: 'cancelled', end_reason: 'transfer_cancelled' } as const
+  expect(said(cancelled)).toBe(
+    'Eva transferred Ann to agent ben, but the first call ended after 45 s, before an answer.',
+  )
+  const erased = { transferred_by: { user_id: '', role: 'agent', display_name: null } }
+  expect(said({ ...answered, ...live, ...erased })).toBe('Somebody transferred Ann to Ben, who answered after 4 s.')
+  const first = summaryOf(call({ ...answered, ...over, end_reason: 'transferred' }), [])
+  expect(first).toBe('Ben transferred the call after 60 s.')
+})
+
 test('[TRACE1] of whatever was seen: one sentence, and names that were erased are not missed', () => {
   const what = fc.constantFrom(
     'rung',

@@ -25,8 +25,28 @@ function refusalOf(entries: readonly TimelineEntry[]): string {
 }
 
 function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
-  const { caller, callee, status } = call
+  const { caller, callee } = call
   const [a, b] = [nameOf(caller, 'the caller'), nameOf(callee, 'the callee')]
+  // Whom it was transferred to, and what came of that: the target alone can answer, decline or miss it.
+  if (call.transferred_by !== undefined) return transferOutcome(call, entries, a, b)
+  return plainOutcome(call, entries, a, b)
+}
+
+const transferOf = ({ transferred_by }: CallView, a: string, b: string) =>
+  `${transferred_by ? nameOf(transferred_by, 'somebody') : 'somebody'} transferred ${a} to ${b}`
+
+function transferOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const text = transferOf(call, a, b)
+  if (call.accepted_at !== null) {
+    const answer = `${text}, who answered after ${seconds(call.started_at, call.accepted_at)}`
+    return call.ended_at === null ? answer : `${answer}; ${plainOutcome(call, entries, a, b)}`
+  }
+  if (call.end_reason === 'transfer_cancelled') return plainOutcome(call, entries, a, b)
+  return `${text}; ${plainOutcome(call, entries, a, b)}`
+}
+
+function plainOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const { status } = call
   const lasted = `after ${seconds(call.started_at, call.ended_at)}`
   switch (status) {
     case 'busy':
@@ -76,6 +96,8 @@ const cancelledTexts: Readonly<Record<EndReasonOf<'cancelled'>, (told: Told) => 
       : `${a} cancelled the call ${lasted}, when ${b} had just answered`,
   caller_lost: ({ call, entries, a, b }) =>
     `${a} was gone: ${lossOf(call, entries)}, and nobody came back; ${reach(call, entries, b)}`,
+  transfer_cancelled: ({ call, a, b, lasted }) =>
+    `${transferOf(call, a, b)}, but the first call ended after ${lasted.slice(6)}, before an answer`,
   superseded: ({ a, lasted }) => `${a} called again ${lasted}, and the new call took the place of this one`,
   ended_by_server: ({ lasted }) => `the backend ended the call ${lasted}, before it was answered`,
 }
@@ -187,6 +209,7 @@ function over(call: CallView, a: string, b: string): string {
     peer_lost: `one side lost its connection and did not come back, so the call ended ${talked}`,
     max_duration: `the call reached the longest time that calls may take, ${talked.slice(6)}`,
     ended_by_server: `the backend ended the call ${talked}`,
+    transferred: `${by} transferred the call ${talked}`,
     superseded: `a new call between the two took its place ${talked}`,
   }
   return `${textOf(texts, call, 'hangup')}${media}`

@@ -8,7 +8,7 @@ type TakeCommand = Extract<CallCommand, { type: 'take' }>
 /** Moves the place of a side of an answered call to the session that asks, whoever holds it [TAKE1]. */
 export function take(call: Call, side: Side, { actor, isForbidden, isGone }: TakeCommand, now: number): Decision {
   if (!isAnswered(call)) return refuse('CALL_INVALID_STATE', { status: call.status })
-  if (beganTooLate(call, actor)) return refuse('AUTH_TOKEN_INVALID')
+  if (beganTooLate(call, side, actor)) return refuse('AUTH_TOKEN_INVALID')
   if (isForbidden === true) return refuse('ACTION_NOT_ALLOWED')
   // A session without a socket would lose the place at once, and the call with it.
   if (isGone === true) return refuse('SERVICE_UNAVAILABLE', { retryable: true })

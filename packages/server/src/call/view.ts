@@ -1,6 +1,6 @@
 import type { CallView } from '@ringwire/protocol/backend'
 import { type Call, isLive, type Party } from './call.ts'
-import { type By, calleeIdOf } from './effects.ts'
+import { type By, calleeIdOf, transferOriginOf } from './effects.ts'
 
 const iso = (at: number) => new Date(at).toISOString()
 const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
@@ -23,6 +23,7 @@ export function callView(call: Call, by: Pick<By, 'userId' | 'role'> | null): Ca
     connected_at: call.status === 'ringing' ? null : isoOrNull(call.connectedAt),
     ended_at: isLive(call) ? null : iso(call.endedAt),
     by: by === null ? null : { user_id: by.userId, role: by.role },
+    ...transferOriginOf(call),
   }
 }
 

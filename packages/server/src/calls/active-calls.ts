@@ -11,7 +11,7 @@ import {
   type Side,
   sideOf,
 } from '../call/call.ts'
-import { calleeIdOf } from '../call/effects.ts'
+import { calleeIdOf, transferOriginOf } from '../call/effects.ts'
 import { isRung, type LateRings } from './late-rings.ts'
 import type { ClientSession } from './request.ts'
 
@@ -73,5 +73,7 @@ function activeCall(call: LiveCall, side: Side, sessionId: string, away: PeerAbs
     started_at: new Date(call.startedAt).toISOString(),
     expires_at: new Date(call.ringExpiresAt).toISOString(),
     holds_place: placeOf(call, side)?.sessionId === sessionId,
+    ...(call.transferring !== undefined && { transferring_to: call.transferring.to }),
+    ...transferOriginOf(call),
   }
 }

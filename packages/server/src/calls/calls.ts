@@ -2,12 +2,13 @@ import { errorBody } from '@ringwire/protocol/errors'
 import type { CallAlertingBy } from '@ringwire/protocol/events/call'
 import { type Call, type CallRef, callKey, isLive, type OverCall, ringsAt, sideAbout } from '../call/call.ts'
 import { type Actor, type CallCommand, type Decision, type Refusal, refuse } from '../call/command.ts'
-import { decide } from '../call/decide.ts'
+import { decideLinked } from '../call/linked.ts'
 import type { Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createInvite, type Invite, type InvitesOptions } from './invites.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
+import { createTransfer, type Transfer } from './transfers.ts'
 import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
 
 export type CallsOptions = TransitionsOptions &
@@ -25,6 +26,7 @@ export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
 
 export interface Calls {
   invite: Invite
+  transfer: Transfer
   verb(
     session: ClientSession,
     verb: Verb,
@@ -61,6 +63,7 @@ export function createCalls(options: CallsOptions): Calls {
 
   return {
     invite: createInvite({ ...options, transitions }),
+    transfer: createTransfer({ ...options, transitions }),
     alerting: createAlerting(options),
     rejectRinging: createRejectRinging(options, transitions),
     run: transitions.run,
@@ -152,9 +155,9 @@ function createRejectRinging(
       await commit(
         store.transition(
           ref,
-          (call): Decision =>
+          (call, linked): Decision =>
             call?.status === 'ringing'
-              ? decide(call, command, clock.now(), durations)
+              ? decideLinked(call, linked, command, clock.now(), durations)
               : refuse('CALL_INVALID_STATE', call === undefined ? {} : { status: call.status }),
         ),
       ),

@@ -176,6 +176,7 @@ function createHandingOn(
   const stepsAfter: CallStore['stepsAfter'] = (ref, version) => store.stepsAfter(ref, version)
   const delivery = createDelivery({
     ...{ sessions, now, stepsAfter, nodes, onError },
+    load: (ref) => store.load(ref),
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     leftOf: (ref) => outbox.leftOf(ref),
     onToldLeft: (rows, steps) => outbox.toldLeft(rows, steps),

@@ -242,7 +242,7 @@ const notYet = { field: 'callee_group', message: 'This version calls only groups
 
 const isCall = ({ code }: ErrorBody) => code === 'CALLEE_BUSY' || code === 'CALL_REFUSED'
 
-function roleRefused({ role }: Participant, { allowedPeerRoles }: ClientSession): ErrorBody {
+export function roleRefused({ role }: Participant, { allowedPeerRoles }: ClientSession): ErrorBody {
   const allowed = allowedPeerRoles.length === 0 ? 'none' : allowedPeerRoles.join(', ')
   const message = `No role ${JSON.stringify(role)} may be called with this token. It allows: ${allowed}.`
   return errorBody('CALL_PEER_ROLE_NOT_ALLOWED', { message })

@@ -1,8 +1,8 @@
 import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf } from '../call/call.ts'
 import type { CallCommand, Decision } from '../call/command.ts'
-import { decide } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
+import { decideLinked } from '../call/linked.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps } from '../ports/call-store.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
@@ -71,10 +71,15 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     const loss = command.type === 'lose' ? await lossOf(command) : undefined
     return withQuality((seen) =>
       commit(
-        store.transition(ref, (call) =>
+        store.transition(ref, (call, linked) =>
           call !== undefined && loss?.isBack() === true
             ? { ok: true as const, call, steps: [] }
-            : seen(decide(call, loss?.command ?? command, clock.now(), { ...durations, outages: uptime.outages() })),
+            : seen(
+                decideLinked(call, linked, loss?.command ?? command, clock.now(), {
+                  ...durations,
+                  outages: uptime.outages(),
+                }),
+              ),
         ),
       ),
     )
@@ -101,10 +106,15 @@ export function createTransitions(options: TransitionsOptions): Transitions {
 
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
   async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
+    let areAllTold = true
     for (const step of decision.steps) {
       onCommitted(step)
+      // The end of a call that was transferred comes after the accept of the new one: it waits in the outbox for it [XFER1].
+      if (!areAllTold && step.call.transferredTo !== undefined) continue
       const told = delivery.apply(step, first)
-      if (told instanceof Promise ? await told : told) onTold(step)
+      const isTold = told instanceof Promise ? await told : told
+      if (isTold) onTold(step)
+      areAllTold &&= isTold
       if (isLive(step.call)) loseDeadHolders(step.call)
     }
     return decision

@@ -33,6 +33,9 @@ const ruleOfShape: Readonly<Record<ServerEventName, RuleId>> = {
   'call.peer_moved': 'EXT5',
   'call.listed': 'EXT2',
   'call.peer_back': 'PEER1',
+  'call.transfer_started': 'EXT2',
+  'call.transferring': 'EXT1',
+  'call.transfer_failed': 'EXT1',
   'presence.state': 'EXT2',
   'presence.changed': 'EXT1',
   'ice.servers': 'ICE1',
@@ -43,7 +46,7 @@ const ruleOfShape: Readonly<Record<ServerEventName, RuleId>> = {
 const validators = new Map(
   Object.entries(serverEvents).map(([event, { data }]) => [event, createValidator(data)] as const),
 )
-const replies = ['call.invited', 'call.ack', 'auth.refreshed', 'call.error', 'presence.state']
+const replies = ['call.invited', 'call.ack', 'auth.refreshed', 'call.error', 'call.transfer_started', 'presence.state']
 export const finals = ['call.rejected', 'call.cancelled', 'call.ended', 'call.missed']
 
 /** `isExtended`: its pushes are numbered. `seq`: of the last push that its session had. */

@@ -17,13 +17,23 @@ export interface CatchingUpParts {
   readonly handOnLeft: ReturnType<typeof createHandingOn>['handOnLeft']
   /** What is left of a call that not everybody is known to have been told of; oldest version first. */
   readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
+  readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
 }
 
 /** Hands on what was committed and not handed on by anybody: of one call, and of all that could not be handed on. */
-export function createCatchingUp({ known, inTurn, handOnLeft, leftOf }: CatchingUpParts) {
+export function createCatchingUp({ known, inTurn, handOnLeft, leftOf, load }: CatchingUpParts) {
   const { undelivered, learn, toldOf } = known
 
+  /** The side that was transferred reads that the new call was accepted before the end of the first one [XFER1]. */
   async function catchUp(call: Call): Promise<CaughtUp> {
+    const { product, transferredTo: callUuid } = call
+    if (callUuid === undefined || toldOf(callKey(call)) >= call.version) return catchUpAlone(call)
+    const next = await whereThere(load({ product, callUuid }))
+    const caught = next === undefined ? 'done' : await catchUpAlone(next)
+    return caught === 'done' ? catchUpAlone(call) : caught
+  }
+
+  async function catchUpAlone(call: Call): Promise<CaughtUp> {
     const key = callKey(call)
     learn(call)
     let failure: 'later' | 'away' | undefined

@@ -47,6 +47,7 @@ function setUp(openedAt = 0) {
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
     leftOf: () => left,
+    load: () => undefined,
     onToldLeft(rows) {
       left = left.filter(({ row }) => !rows.some((gone) => gone.row === row))
     },
@@ -196,6 +197,7 @@ function deliveryOver(sessions: Sessions, committed: readonly Step[], isHeldElse
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => isHeldElsewhere,
     leftOf: () => left,
+    load: () => undefined,
     onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
     nodes: { tell() {}, told() {} },
     onApplied() {},
@@ -318,6 +320,7 @@ test('[EXT3] where the store does not say what is left, nothing is known to be m
     now: () => time,
     stepsAfter: () => [],
     isHeldElsewhere: () => false,
+    load: () => undefined,
     leftOf: () => (isAway ? Promise.reject(new StoreError('unavailable', 'away')) : []),
     onToldLeft() {},
     nodes: { tell() {}, told() {} },
@@ -354,6 +357,7 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => false,
     leftOf: () => left,
+    load: () => undefined,
     onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
     nodes: { tell() {}, told: ({ version }) => void said.push(version) },
     onApplied() {},

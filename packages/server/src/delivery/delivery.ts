@@ -41,6 +41,7 @@ export interface DeliveryOptions
   readonly now: () => number
   /** What is left of a call that not everybody is known to have been told of; oldest version first. */
   readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
+  readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
   /** Lets other nodes know of a step before its news arrives there, and that everybody was told of it. */
   readonly nodes: Pick<Nodes, 'tell' | 'told'>
   /** Called with every version that this process learns: time may have something to do with it. */
@@ -52,14 +53,14 @@ export interface DeliveryOptions
 const lateMs = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { sessions, leftOf, now, nodes, onError } = options
+  const { sessions, leftOf, load, now, nodes, onError } = options
   const known = createKnownCalls(options.onApplied)
   const { undelivered, learn, hear, toldOf } = known
   const places = createPlaces({ ...options, known: known.calls })
   const notices = createNotices({ sessions, now })
   const { handOn, handOnLeft } = createHandingOn({ ...options, known, places, notices })
   const inTurn = createTurns(undelivered, onError)
-  const { catchUp, retry } = createCatchingUp({ known, inTurn, leftOf, handOnLeft })
+  const { catchUp, retry } = createCatchingUp({ known, inTurn, leftOf, load, handOnLeft })
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)

@@ -118,6 +118,6 @@ export function acceptedPush(key: string, call: Call): Push {
 
 function kindOf(notice: Exclude<Notice, { event: 'call.accepted' }>): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'
-  if (notice.event === 'call.status') return 'notice'
+  if (notice.event === 'call.status' || notice.event === 'call.transfer_failed') return 'notice'
   return notice.data.ended_at === null ? 'stop' : 'final'
 }

@@ -76,6 +76,11 @@ function createWorkCounts() {
       ['result'],
       'Invites about which a backend was asked, by what it decided; failed: no valid answer came within 2 s.',
     ),
+    transfers: createCounter(
+      'ringwire_transfers_total',
+      ['result'],
+      'Transfers by what became of the call with the target: accepted, or how it ended without an answer.',
+    ),
     operators: createCounter(
       'ringwire_admin_requests_total',
       ['result'],

@@ -11,7 +11,7 @@ import { closeCodes } from '@ringwire/protocol/close-codes'
 import { endingReasons } from '@ringwire/protocol/end-reasons'
 import { endpoints } from '@ringwire/protocol/endpoints'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
-import { isLive, type LiveCall } from '../call/call.ts'
+import { type Call, isLive, type LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import type { AskResult } from '../invite-hook/invite-hook.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -109,6 +109,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
       if (status === 429) limits.add(1, 'operators')
     },
     committed({ call, event }) {
+      countTransfer(counts.transfers, call, event.type)
       if (isLive(call)) observeSetup(counts.setup, call, event.type)
       else counts.ended.add(1, call.status, endLabels.has(call.endReason) ? call.endReason : 'other')
     },
@@ -134,7 +135,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
 
 /** A rate is known from the first one on where the series was there before: alerts ask for these, and people do. */
 function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
-  const { limits, storeErrors, stores, requests, hooks, inviteHooks, resumes, operators } = counts
+  const { limits, storeErrors, stores, requests, hooks, inviteHooks, transfers, resumes, operators } = counts
   for (const limit of [
     'messages',
     'invites',
@@ -156,8 +157,14 @@ function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
   }
   for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
   for (const result of ['allow', 'refuse', 'redirect', 'withdrawn', 'failed']) inviteHooks.add(0, result)
+  for (const result of ['accepted', 'rejected', 'missed', 'cancelled']) transfers.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
   for (const status of [200, 401, 429]) operators.add(0, String(status))
+}
+
+function countTransfer(transfers: Counts['transfers'], call: Call, what: Step['event']['type']): void {
+  if (call.transferred === undefined) return
+  if (what === 'accepted' || (!isLive(call) && call.acceptedAt === null)) transfers.add(1, call.status)
 }
 
 function observeSetup(setup: Counts['setup'], call: LiveCall, what: Step['event']['type']): void {

@@ -70,8 +70,11 @@ const eventAt = '{"event":"'.length
 
 /** A push as a base session reads it: with the fields of the interface alone. */
 export function baseText({ kind, text }: Pick<Push, 'text'> & { readonly kind: string }): string {
-  if (kind !== 'state' || !text.includes('"display_name"')) return text
+  const isMore =
+    kind === 'state' ? text.includes('"display_name"') : kind === 'ringing' && text.includes('"transferred_by"')
+  if (!isMore) return text
   const { event, data } = JSON.parse(text)
-  const { display_name: _, ...known } = data
+  const { transferred_from: _, transferred_by: __, ...known } = data
+  if (kind === 'state') delete known.display_name
   return JSON.stringify({ event, data: known })
 }

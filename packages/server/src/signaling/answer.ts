@@ -16,7 +16,7 @@ export type Answer =
       readonly isOfLog?: boolean
     }
   | {
-      readonly event: 'call.invited' | 'call.listed' | 'presence.state' | 'auth.refreshed'
+      readonly event: 'call.invited' | 'call.listed' | 'call.transfer_started' | 'presence.state' | 'auth.refreshed'
       readonly data: unknown
       readonly refreshed?: SessionClaims | undefined
       readonly handedOn?: Promise<void> | undefined

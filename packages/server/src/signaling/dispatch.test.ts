@@ -39,6 +39,7 @@ function setUp(
     verb: options.verb ?? (async () => ({ ok: false, error: errorBody('CALL_NOT_FOUND') })),
     seat: unused,
     take: unused,
+    transfer: unused,
     alerting: unused,
     rejectRinging: unused,
     run: unused,

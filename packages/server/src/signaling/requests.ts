@@ -83,6 +83,13 @@ export function createRequests(options: RequestsOptions): HandleRequest {
           if (!outcome.ok) return outcome
           return { event: 'call.invited', data: outcome.value, handedOn: outcome.handedOn }
         })
+      case 'call.transfer':
+        if (!session.extended) return onlyExtended('call.transfer')
+        if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
+        return calls.transfer(session, request.data, waiter).then((outcome) => {
+          if (!outcome.ok) return outcome
+          return { event: 'call.transfer_started', data: outcome.value, handedOn: outcome.handedOn }
+        })
       case 'call.accept':
       case 'call.connected':
         return calls.verb(session, verbs[request.event], request.data.call_uuid, null, waiter).then(acknowledged)
@@ -160,6 +167,8 @@ const own: readonly ClientEventName[] = [
   'call.stats',
   'presence.watch',
   'auth.refresh',
+  // It needs what an invite does, and checks that itself.
+  'call.transfer',
 ]
 
 /** What a token may permit or not; the rest is the session's own business. */

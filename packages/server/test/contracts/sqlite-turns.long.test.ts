@@ -123,6 +123,7 @@ function sent(pair: ExtendedPair, token: string): Readonly<Record<ClientEventNam
     'call.take': () => caller.request('call.take', call),
     'call.list': () => caller.request('call.list', {}),
     'call.stats': () => caller.request('call.stats', { ...call, stats: { rtt_ms: 1 } }),
+    'call.transfer': () => caller.request('call.transfer', { ...call, to_role: 'agent', to_user_id: 'agent-2' }),
     'call.end': () => caller.request('call.end', call),
   }
 }
@@ -134,7 +135,7 @@ async function connectBusy(service: InProcessService): Promise<ExtendedPair> {
     { user_id: busy.userId, role: busy.role, device_id: 'phone' },
     { can: 'take' },
   )
-  const callee = await connectExtended(service, { user_id: calleeId, role: 'agent' })
+  const callee = await connectExtended(service, { user_id: calleeId, role: 'agent' }, { can: 'transfer' })
   return { caller, callee, callerId: busy.userId, calleeId }
 }
 

@@ -56,6 +56,7 @@ function anyEnvelope(
     { event: 'call.reject', request_id: 'r', data: { call_uuid: callUuid, reason: 'busy' } },
     { event: 'call.cancel', request_id: 'r', data: { call_uuid: callUuid } },
     { event: 'call.alerting', request_id: 'r', data: { call_uuid: callUuid } },
+    { event: 'call.transfer', request_id: 'r', data: { call_uuid: callUuid, to_role: 'agent', to_user_id: 'eva' } },
     { event: 'call.media', request_id: 'r', data: { call_uuid: callUuid, audio: true, video: false, screen: true } },
     { event: 'presence.watch', request_id: 'r', data: { participants: [{ role: 'agent', user_id: calleeId }] } },
     { event: 'auth.refresh', request_id: 'r', data: { token: random.pick([callerToken, calleeToken]) } },

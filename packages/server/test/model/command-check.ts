@@ -11,6 +11,7 @@ import {
   overCall,
   ringingCall,
   start,
+  uuidOf,
 } from '../../src/call/call.fixture.ts'
 import type { Call, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
 import type { Actor, CallCommand, Decision } from '../../src/call/command.ts'
@@ -84,6 +85,11 @@ const strangers: readonly Actor[] = [
   { ...bob, product: 'bank' },
 ].map((participant: Participant) => actorOf(participant, 'x-1', 'phone'))
 
+/** It began as a transfer, of a call that began a minute before; or it is being transferred [XFER1]. */
+const by = { userId: 'erin', role: 'agent', displayName: 'ERIN' }
+const transferred = { from: uuidOf(90), by, firstStartedAt: start - 60_000 }
+const transferring = { to: uuidOf(91), by: 'callee' } as const
+
 export function liveCases(device: string | null): { name: string; call: LiveCall }[] {
   const [caller, callee] = [sessionsOf('caller', device)[0]!, sessionsOf('callee', device)[0]!]
   const places = { callerPlace: heldBy(caller), calleePlace: heldBy(callee) }
@@ -93,6 +99,14 @@ export function liveCases(device: string | null): { name: string; call: LiveCall
     { name: 'ringing, redirected', call: ringingCall({ callerPlace: places.callerPlace, redirectedFrom }) },
     { name: 'accepted, redirected', call: answeredCall({ ...places, redirectedFrom }) },
     { name: 'connected, redirected', call: answeredCall({ ...places, status: 'connected', redirectedFrom }) },
+    { name: 'ringing, transferred', call: ringingCall({ callerPlace: places.callerPlace, transferred }) },
+    { name: 'accepted, transferred', call: answeredCall({ ...places, transferred }) },
+    {
+      name: 'accepted, transferred, the caller left',
+      call: answeredCall({ ...places, callerPlace: placeOfKind('vacant', caller), transferred }),
+    },
+    { name: 'accepted, is being transferred', call: answeredCall({ ...places, transferring, transferred }) },
+    { name: 'connected, is being transferred', call: answeredCall({ ...places, status: 'connected', transferring }) },
   ]
   for (const can of lists.slice(0, 3)) {
     const callerPlace = heldBy({ ...caller, can })
@@ -289,7 +303,9 @@ export function checkExpiry(machine: Machine): number {
           const takes = ['accept', 'relay', 'connected'].includes(command.type) && place?.sessionId !== actor.sessionId
           const enters = place === null ? command.type === 'accept' : takes && isHeard(unlimited)
           for (const ms of [-1, 0, 1]) {
-            const expiresAt = call.startedAt + ms
+            // The side that was transferred has been in the call since the first one began [XFER1].
+            const begin = side === 'caller' ? (call.transferred?.firstStartedAt ?? call.startedAt) : call.startedAt
+            const expiresAt = begin + ms
             const decision = decide(call, { ...command, actor: { ...actor, expiresAt } } as CallCommand, now, durations)
             const wrong = difference(decision, enters && ms <= 0 ? tooLate : unlimited)
             if (wrong !== undefined)

@@ -12,6 +12,13 @@ export const equivalents: Readonly<Record<string, string>> = {
     'only those commands have it; the types ask',
   'places.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
   "places.ts withPlace: never: call.status === 'ringing'": 'the callee of a ringing call has no place; the types ask',
+  'call.ts linkOf: never: !isLive(call)': 'a call that is over is not being transferred any more',
+  'call.ts linkOf: never: callUuid === undefined': 'a link without a uuid finds no call',
+  'call.ts linkOf: left out: product: call.product': 'the live calls of an invite are of one product',
+  'linked.ts decideLinked: only the right: call === undefined || linked === undefined':
+    'a call that is not there has no other one; the types ask',
+  'transfer.ts checkTransfer: only the right: first === undefined || side === undefined':
+    'nobody is in a call that is not there; the types ask',
   'invite.ts decideInvite: only the right: !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs':
     'a live call has no end to be older than; the types ask',
   "effects.ts missedData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',

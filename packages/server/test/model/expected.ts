@@ -129,14 +129,23 @@ function nextCall(call: LiveCall, to: To, doer: Doer | null, reason: string | nu
   const callerPlace = doer?.side === 'caller' ? heldBy(doer.actor) : call.callerPlace
   const sat = isAnswered(call) ? call.calleePlace : null
   const calleePlace = doer?.side === 'callee' && (sat !== null || to.status === 'accepted') ? heldBy(doer.actor) : sat
-  const { silenced: _, ...rest } = { silenced: null, ...call }
+  const { silenced: _, transferring, ...rest } = { silenced: null, transferring: undefined, ...call }
+  const isKept = (to.status === 'accepted' || to.status === 'connected') && transferring !== undefined
   if (to.status === 'accepted') {
     const callee = { ...call.callee, displayName: doer?.actor.displayName ?? null }
     const answer = { acceptedAt: now, connectedAt: null }
     return { ...rest, version, status: 'accepted', callee, callerPlace, calleePlace, ...answer } as Call
   }
   if (to.status === 'connected') {
-    return { ...rest, version, status: 'connected', callerPlace, calleePlace, connectedAt: now } as Call
+    return {
+      ...rest,
+      ...(isKept && { transferring }),
+      version,
+      status: 'connected',
+      callerPlace,
+      calleePlace,
+      connectedAt: now,
+    } as Call
   }
   const answer = isAnswered(call)
     ? { acceptedAt: call.acceptedAt, connectedAt: call.connectedAt }

@@ -2,15 +2,19 @@ import { deepFreeze } from '../../src/call/call.fixture.ts'
 import type { Decision } from '../../src/call/command.ts'
 import { decide } from '../../src/call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision } from '../../src/call/invite.ts'
+import { decideLinked } from '../../src/call/linked.ts'
+import { decideTransfer } from '../../src/call/transfer.ts'
 
 /** The call rules as the tests run them: the source itself, or a copy with one fault in it. */
 export interface Machine {
   readonly decide: typeof decide
   readonly decideInvite: typeof decideInvite
   readonly checkInvite: typeof checkInvite
+  readonly decideLinked: typeof decideLinked
+  readonly decideTransfer: typeof decideTransfer
 }
 
-export const source: Machine = { decide, decideInvite, checkInvite }
+export const source: Machine = { decide, decideInvite, checkInvite, decideLinked, decideTransfer }
 
 /** The same rules, and every decision shows that it is pure: its input is frozen, and asked again it says the same. */
 export function strict(machine: Machine): Machine {
@@ -26,6 +30,14 @@ export function strict(machine: Machine): Machine {
       return sameAgain(() => machine.decideInvite(situation, command, now))
     },
     checkInvite: machine.checkInvite,
+    decideLinked(call, linked, command, now, durations) {
+      for (const given of [call, linked, command]) deepFreeze(given)
+      return sameAgain(() => machine.decideLinked(call, linked, command, now, durations))
+    },
+    decideTransfer(first, live, command, now) {
+      for (const given of [first, live, command]) deepFreeze(given)
+      return sameAgain(() => machine.decideTransfer(first, live, command, now))
+    },
   }
 }
 

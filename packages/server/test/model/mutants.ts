@@ -20,10 +20,10 @@ export interface Rules {
   readonly mutations: readonly Mutation[]
 }
 
-const entries = ['decide', 'decideInvite', 'checkInvite']
+const entries = ['decide', 'decideInvite', 'checkInvite', 'decideLinked', 'decideTransfer']
 
 export async function readRules(scratch: string): Promise<Rules> {
-  const files = await withImports(['decide.ts', 'invite.ts'])
+  const files = await withImports(['decide.ts', 'invite.ts', 'linked.ts', 'transfer.ts'])
   const parsed = await parse(
     files.map((file) => join(callDir, file)),
     scratch,
@@ -55,7 +55,9 @@ export async function loadMutant({ texts }: Rules, mutation: Mutation, dir: stri
   }
   const { decide } = await import(join(dir, 'decide.ts'))
   const { decideInvite, checkInvite } = await import(join(dir, 'invite.ts'))
-  return { decide, decideInvite, checkInvite }
+  const { decideLinked } = await import(join(dir, 'linked.ts'))
+  const { decideTransfer } = await import(join(dir, 'transfer.ts'))
+  return { decide, decideInvite, checkInvite, decideLinked, decideTransfer }
 }
 
 /** More questions than any check asks of rules that are right: with such a mutation something goes round in circles. */
@@ -75,6 +77,10 @@ function bounded(machine: Machine): Machine {
     decideInvite(...all) {
       count()
       return machine.decideInvite(...all)
+    },
+    decideLinked(...all) {
+      count()
+      return machine.decideLinked(...all)
     },
   }
 }

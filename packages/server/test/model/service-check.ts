@@ -110,7 +110,8 @@ export function checkLosses(machine: Machine): number {
 function hangUpOf(call: LiveCall, sessionId: string, node: string): Step | undefined {
   const { callerPlace } = call
   const isCaller = callerPlace.state === 'held' && callerPlace.sessionId === sessionId && callerPlace.node === node
-  if (call.status !== 'ringing' || !isCaller) return lossOf(call, sessionId, node, { closed: true })
+  if (call.status !== 'ringing' || !isCaller || call.transferred !== undefined)
+    return lossOf(call, sessionId, node, { closed: true })
   return transitionOf(call, hungUp, { actor: actorOf(alice, sessionId, null), side: null }, null, now)
 }
 const hungUp = parseOutcome('cancelled caller_cancelled > rung') as Extract<Outcome, { kind: 'to' }>

@@ -22,12 +22,17 @@ const limits: readonly Limits[] = [
 function expectedOf(call: Call, side: Side, actor: Actor, { isForbidden, isGone }: Limits): object {
   const refused = (code: string, details: object = {}) => ({ ok: false, code, details, steps: [] })
   if (!isAnswered(call)) return refused('CALL_INVALID_STATE', { status: call.status })
-  if (actor.expiresAt !== undefined && actor.expiresAt <= call.startedAt) return refused('AUTH_TOKEN_INVALID')
+  if (actor.expiresAt !== undefined && actor.expiresAt <= beginFor(call, side)) return refused('AUTH_TOKEN_INVALID')
   if (isForbidden) return refused('ACTION_NOT_ALLOWED')
   if (isGone) return refused('SERVICE_UNAVAILABLE', { retryable: true })
   const step =
     seatIn(call, side)?.sessionId === actor.sessionId ? seatOf(call, side, actor, now) : takenBy(call, side, actor)
   return { ok: true, call: step?.call ?? call, steps: step === undefined ? [] : [withPeers(call, step)] }
+}
+
+/** The side that was transferred has been there since the first call began [XFER1]. */
+function beginFor({ startedAt, transferred }: Call, side: Side): number {
+  return side === 'caller' ? (transferred?.firstStartedAt ?? startedAt) : startedAt
 }
 
 function takenBy(call: Extract<Call, { acceptedAt: number }>, side: Side, actor: Actor): Step {
@@ -62,7 +67,7 @@ export function checkTakes(machine: Machine): number {
         for (const actor of fromEverywhere(sessionsOf(side, device))) {
           for (const limit of limits) check(name, call, side, { type: 'take', actor, ...limit })
           for (const ms of [-1, 0, 1]) {
-            const limited = { ...actor, expiresAt: call.startedAt + ms }
+            const limited = { ...actor, expiresAt: beginFor(call, side) + ms }
             for (const isForbidden of [true, false])
               check(name, call, side, { type: 'take', actor: limited, isForbidden })
           }

@@ -55,6 +55,7 @@ import { registerResume } from './extended/resume.ts'
 import { registerSessions } from './extended/sessions.ts'
 import { registerTakes } from './extended/takes.ts'
 import { registerToldBack } from './extended/told-back.ts'
+import { registerTransfers } from './extended/transfers.ts'
 import { registerUpstream } from './extended/upstream.ts'
 import { compositionNames, type Group, groups } from './table.ts'
 
@@ -132,6 +133,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   peers({ name, start }) {
     registerHolds(name, start)
     registerPeers(name, start)
+    registerTransfers(name, start)
     registerPresence(name, start)
   },
   resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),

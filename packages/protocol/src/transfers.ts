@@ -1,0 +1,16 @@
+import Type, { type Static } from 'typebox'
+import { uuid } from './text.ts'
+
+export const namedParty = (description: string) =>
+  Type.Object(
+    { user_id: Type.String(), role: Type.String(), display_name: Type.Union([Type.String(), Type.Null()]) },
+    { description },
+  )
+
+/** What a call shows that began as a transfer; no other call has any of it [XFER1]. */
+export const transferOrigin = {
+  transferred_from: Type.Optional(uuid('The call that this one was transferred from [XFER1].')),
+  transferred_by: Type.Optional(namedParty('Who transferred it.')),
+}
+const TransferOrigin = Type.Object(transferOrigin)
+export type TransferOrigin = Static<typeof TransferOrigin>
