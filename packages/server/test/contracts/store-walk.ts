@@ -65,7 +65,7 @@ async function useCalls(stores: Walked, some: Participant): Promise<void> {
   await webhooks.refresh()
   const ref = await useCall(stores, product, some)
   await useCall(stores, 'unheard', some)
-  await useGroupCall(stores, some)
+  await useGroupCalls(stores, some)
   await calls.load({ product, callUuid: uuidOf(7) })
   await calls.beginning(product, uuidOf(7).slice(0, 8), 2)
   await calls.stepsAfter(ref, 0)
@@ -85,18 +85,30 @@ async function useCalls(stores: Walked, some: Participant): Promise<void> {
   await outbox.remove(rows)
 }
 
-/** A call to a group that nobody answers: both are members. */
-async function useGroupCall({ calls }: Walked, some: Participant): Promise<void> {
+/** Two calls to a group: nobody answers the one, a member answers the other. */
+async function useGroupCalls({ calls }: Walked, some: Participant): Promise<void> {
   const ann = actorOf({ ...some, product, userId: 'ann' })
-  const ref = { product, callUuid: crypto.randomUUID() }
+  const ben = actorOf({ ...some, product, userId: 'ben' })
+  const now = Date.now
   const group = { name: 'all', members: [some.userId, 'ben'], isBusy: false }
-  const command = { ...inviteCommand(ann, { ...some, userId: '' }, ref.callUuid), group }
-  await calls.invite(ann.participant, ann.participant, ref.callUuid, (situation) =>
-    decideInvite(situation, command, Date.now()),
-  )
-  await calls.liveCallsOf(some)
-  const cancel = { type: 'cancel', actor: ann, reason: null } as const
-  await calls.transition(ref, (call) => decide(call, cancel, Date.now(), durations))
+  for (const commands of [
+    [{ type: 'cancel', actor: ann, reason: null }],
+    [
+      { type: 'accept', actor: ben },
+      { type: 'end', actor: ann, reason: null },
+    ],
+  ] as const) {
+    const ref = { product, callUuid: crypto.randomUUID() }
+    const command = { ...inviteCommand(ann, { ...some, userId: '' }, ref.callUuid), group }
+    await calls.invite(ann.participant, ann.participant, ref.callUuid, (situation) =>
+      decideInvite(situation, command, now()),
+    )
+    await calls.liveCallsOf(some)
+    for (const each of commands) {
+      const { steps } = await calls.transition(ref, (call) => decide(call, each, now(), durations))
+      if (steps.length === 0) throw new Error(`the ${each.type} of a call to a group is refused`)
+    }
+  }
 }
 
 async function useLists(stores: Walked, some: Participant): Promise<void> {
