@@ -31,6 +31,8 @@ class Stage {
   private readonly product: string
   /** Ids in the order in which they came: a new session is seen to be another one. */
   private readonly ids = new Map<string, string>()
+  /** Versions of the call in the order in which they came: a loss that is noticed before the return makes two more. */
+  private readonly versions: number[] = []
 
   constructor(service: Service, product: string) {
     this.service = service
@@ -46,12 +48,18 @@ class Stage {
     return name
   }
 
-  /** Ids and times by their words. */
+  private versionOf(version: number): number {
+    if (!this.versions.includes(version)) this.versions.push(version)
+    return this.versions.indexOf(version) + 1
+  }
+
+  /** Ids and times by their words, and versions as if the call had no others. */
   settle(value: object): object {
     return JSON.parse(
       JSON.stringify(value, (key, it) => {
         if (key === 'session_id' || key === 'socket_id') return this.named('session', it)
         if (key === 'epoch') return this.named('epoch', it)
+        if (key === 'version') return this.versionOf(it)
         return it !== null && words[key] !== undefined ? words[key] : it
       }),
     )
