@@ -134,7 +134,7 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
   'call.transfer': fc.record({
     call_uuid: uuid,
     to_role: id,
-    to_user_id: fc.option(id),
+    to_user_id: id,
     metadata: fc.option(metadata),
   }),
   'call.stats': fc.record({

@@ -345,6 +345,26 @@ describe('[WS6] sizes, to the byte', () => {
 })
 
 describe('[INV1] the payload of call.invite', () => {
+  test('[GROUP1] [XFER1] a person or a group is named, and not both', () => {
+    const named = [
+      ['call.invite', 'callee', {}],
+      ['call.transfer', 'to', { call_uuid: '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55' }],
+    ] as const
+    for (const [event, who, rest] of named) {
+      const [user, group] = [`${who}_user_id`, `${who}_group`]
+      const data = { ...rest, [`${who}_role`]: 'agent' }
+      accepted(send(event, { ...data, [user]: 'bob' }))
+      accepted(send(event, { ...data, [user]: null, [group]: 'support' }))
+      refused(send(event, data), 'INVALID_PAYLOAD', user)
+      refused(send(event, { ...data, [user]: null, [group]: null }), 'INVALID_PAYLOAD', user)
+      refused(send(event, { ...data, [user]: 'bob', [group]: 'support' }), 'INVALID_PAYLOAD', group)
+    }
+    const neither = send('call.invite', { callee_role: 'agent' })
+    expect(neither.kind === 'error' && neither.error.message).toBe(
+      'callee_user_id is required, or callee_group in its place',
+    )
+  })
+
   test('callee_role is required', () => {
     refused(send('call.invite', {}), 'INVALID_PAYLOAD', 'callee_role')
     refused(send('call.invite', { callee_user_id: 'bob' }), 'INVALID_PAYLOAD', 'callee_role')

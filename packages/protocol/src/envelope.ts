@@ -108,6 +108,8 @@ export function createMessageParser(): MessageParser {
     if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, n, oversize, known)
     const checked = validate(data)
     if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, n, checked, known)
+    const unnamed = unnamedProblem(known, data)
+    if (unnamed !== undefined) return failure('INVALID_PAYLOAD', requestId, n, unnamed, known)
     if (sender === undefined || !isRelayed(known))
       return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
     const relay = relayText(text, envelope as unknown as RelayEnvelope, sender, messageLimits.depth)
@@ -192,6 +194,17 @@ function oversizeProblem(event: ClientEventName, data: Record<string, unknown>):
     default:
       return undefined
   }
+}
+
+/** A person or a group is called: exactly one of the two has to be named [GROUP1, XFER1]. */
+function unnamedProblem(event: ClientEventName, data: Record<string, unknown>): FieldProblem | undefined {
+  if (event !== 'call.invite' && event !== 'call.transfer') return undefined
+  const [user, group] =
+    event === 'call.invite' ? (['callee_user_id', 'callee_group'] as const) : (['to_user_id', 'to_group'] as const)
+  if ((data[user] == null) !== (data[group] == null)) return undefined
+  return data[user] == null
+    ? { field: user, message: `is required, or ${group} in its place` }
+    : { field: group, message: `must not be given beside ${user}` }
 }
 
 function tooLarge(field: string, bytes: number): FieldProblem {

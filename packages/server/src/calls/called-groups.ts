@@ -1,5 +1,4 @@
 /** Whom an invite names, and the group that is called as it is by then [GROUP1]. */
-import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { CallInvite } from '@ringwire/protocol/events/call'
 import { type Participant, sameParticipant } from '../call/call.ts'
 import type { CalledGroup } from '../call/invite.ts'
@@ -9,7 +8,6 @@ import type { SessionLookup } from '../ports/sessions.ts'
 
 /** Blank is the user_id of the callee where a group is called. */
 export interface Named {
-  readonly ok: true
   readonly callee: { readonly userId: string; readonly role: string }
   readonly group: string | undefined
 }
@@ -25,16 +23,11 @@ export interface CalledGroupsOptions {
   readonly store: Pick<LiveCallReads, 'inCall'>
 }
 
-/** Exactly one of the two names whom the client calls. */
-export function readNamed(data: CallInvite): Named | { readonly ok: false; readonly error: ErrorBody } {
-  const { callee_user_id: userId, callee_group: group, callee_role: role } = data
-  if (userId != null && group == null) return { ok: true, callee: { userId, role }, group: undefined }
-  if (userId == null && group != null) return { ok: true, callee: { userId: '', role }, group }
-  const [field, message] =
-    userId == null
-      ? (['callee_user_id', 'Name callee_user_id or callee_group.'] as const)
-      : (['callee_group', 'Name either callee_user_id or callee_group.'] as const)
-  return { ok: false, error: errorBody('INVALID_PAYLOAD', { field, message }) }
+/** Whom the client calls. The parser of messages sees to it that exactly one of the two is named. */
+export function readNamed({ callee_user_id: userId, callee_group: group, callee_role: role }: CallInvite): Named {
+  return group == null
+    ? { callee: { userId: userId ?? '', role }, group: undefined }
+    : { callee: { userId: '', role }, group }
 }
 
 /** For whom an invite counts [INV8]. No user_id has a NUL in it. */

@@ -91,7 +91,6 @@ function createTryInvite(options: InvitesOptions): Invite {
   return async (session, data, waiter) => {
     const caller = session.participant
     const named = readNamed(data)
-    if (!named.ok) return { ok: false, error: named.error }
     const callee: Participant = { product: caller.product, ...named.callee }
     const refused = checkInvite(session, caller, callee, data.call_type)
     if (refused?.code === 'CALL_PEER_ROLE_NOT_ALLOWED') return { ok: false, error: roleRefused(callee, session) }
