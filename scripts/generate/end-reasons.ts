@@ -1,10 +1,19 @@
 /** docs/generated/end-reasons.md: the reasons for which calls end, and what the service sends. */
 import { type EndReasonDefinition, endReasons } from '@ringwire/protocol/end-reasons'
-import { bobOne, durations, ringingCall } from '../../packages/server/src/call/call.fixture.ts'
+import {
+  actorOf,
+  answeredCall,
+  bobOne,
+  carol,
+  durations,
+  ringingCall,
+  uuidOf,
+} from '../../packages/server/src/call/call.fixture.ts'
 import type { RingingCall } from '../../packages/server/src/call/call.ts'
 import type { CallCommand, Decision } from '../../packages/server/src/call/command.ts'
 import { decide } from '../../packages/server/src/call/decide.ts'
 import type { Step } from '../../packages/server/src/call/effects.ts'
+import { decideLinked } from '../../packages/server/src/call/linked.ts'
 import { inviteRows } from './call-invites.ts'
 import { liveCalls, requestRows, serviceRows } from './call-situations.ts'
 import { noticeText } from './call-states.ts'
@@ -18,6 +27,7 @@ export function decidedSteps(): Step[] {
     ...inviteRows().map(({ decision }) => decision),
     ...decided.map(({ decision }) => decision),
     ...ofGroups(),
+    ...ofTransfers(),
   ].flatMap(({ steps }) => steps)
 }
 
@@ -34,6 +44,22 @@ function ofGroups(): Decision[] {
     { type: 'leave', userId },
   ]
   return commands.map((command) => decide(ringing, command, ringing.startedAt, durations))
+}
+
+/** The callee hands the caller over to carol: she accepts, or the first call ends before that [XFER1]. */
+function ofTransfers(): Decision[] {
+  const carolOne = actorOf(carol, 'c-1', 'phone')
+  const callUuid = uuidOf(80)
+  const first = answeredCall({ transferring: { to: callUuid, by: 'callee' } })
+  const { userId, role, displayName } = first.callee
+  const transferred = { from: first.callUuid, by: { userId, role, displayName }, firstStartedAt: first.startedAt }
+  const callee = { userId: carol.userId, role: carol.role, displayName: null }
+  const next = ringingCall({ callUuid, callee, transferred })
+  const now = next.startedAt
+  return [
+    decideLinked(next, first, { type: 'accept', actor: carolOne }, now, durations),
+    decideLinked(first, next, { type: 'end', actor: bobOne, reason: null }, now, durations),
+  ]
 }
 
 /** The notices that name a reason, in words. */

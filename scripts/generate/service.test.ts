@@ -198,7 +198,7 @@ test('GET /v1/ws: every event of the service is as it is described', async () =>
   ann.raw('{"event":"call.invite","data":{"callee_user_id":"ben","callee_role":"agent","call_type":"NO"}}')
   for (let i = 0; i < 6; i++) await ann.next('call.error')
 
-  const taken = ['call.peer_moved', 'call.listed']
+  const taken = ['call.peer_moved', 'call.listed', 'call.transfer_started', 'call.transferring', 'call.transfer_failed']
   const peer = ['call.media', 'call.peer_away', 'call.peer_back', 'presence.state', 'presence.changed', ...taken]
   const extended = [
     'call.ack',
@@ -269,7 +269,7 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   const seq = ann.all.findLast((frame) => frame.seq !== undefined)?.seq ?? 0
   const back = await connect(
     annToken,
-    `${extended}&can=take&resume=${welcome.session_id}&epoch=${welcome.epoch}&seq=${seq}&n=2`,
+    `${extended}&can=take,transfer&resume=${welcome.session_id}&epoch=${welcome.epoch}&seq=${seq}&n=2`,
   )
   const again = await back.next('auth.ok')
   expect(again).toMatchObject({ session_id: welcome.session_id, recovered: true, handled: 3 })
@@ -278,13 +278,22 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   await back.next('webrtc.answer')
   await ben.next('call.peer_back')
   // Ben goes on at another session, and the peer listed that it understands this.
-  const desk = await connect(benToken, `${extended}&can=take`)
+  const desk = await connect(benToken, `${extended}&can=take,transfer`)
   await desk.next('auth.ok')
   desk.send('call.list', {})
   expect((await desk.next('call.listed')).active_calls).toMatchObject([{ call_uuid, elsewhere: true }])
   desk.send('call.take', { call_uuid })
   await back.next('call.peer_moved')
   await ben.next('call.cancelled')
+  // Ben hands Ann over to Zoe, who does not want that.
+  const zoe = await connect(await tokenOf('zoe', 'customer', 'agent'), extended)
+  await zoe.next('auth.ok')
+  desk.send('call.transfer', { call_uuid, to_role: 'customer', to_user_id: 'zoe' })
+  const { new_call_uuid } = await desk.next('call.transfer_started')
+  await back.next('call.transferring')
+  await zoe.next('call.ringing')
+  zoe.send('call.reject', { call_uuid: new_call_uuid })
+  for (const it of [back, desk]) expect(await it.next('call.transfer_failed')).toMatchObject({ new_call_uuid })
   desk.send('call.end', { call_uuid })
   await back.next('call.ended')
   const missing = Object.keys(serverEvents).filter((event) => !seen.has(event))
@@ -300,6 +309,7 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
       'call.ack',
       'call.listed',
       'call.invited',
+      'call.transfer_started',
       'presence.state',
       'call.error',
     ]
@@ -309,7 +319,7 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
       expect({ event, version: version !== undefined }).toEqual({ event, version: ofCall })
     }
   }
-  for (const it of [ann, ben, eva, back, desk]) {
+  for (const it of [ann, ben, eva, back, desk, zoe]) {
     it.close()
     expect(it.wrong).toEqual([])
   }

@@ -4,8 +4,6 @@ export const equivalents: Readonly<Record<string, string>> = {
     'only a vacant place has it; the types ask',
   "call.ts isAwaited: only the right: place.state === 'vacant' && place.awaitedMs !== undefined":
     'only a vacant place has it; the types ask',
-  'call.ts takesPartIn: only the right: side !== undefined && placeOf(call, side) !== null':
-    'it is asked of participants alone; the types ask',
   "places.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":
     'a held place has no instant; the types ask',
   'decide.ts decideSeated: only the right: isEntering && command.isGone === true':
