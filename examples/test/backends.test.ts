@@ -162,7 +162,7 @@ for (const [language, launch] of Object.entries(languages)) {
         await statusOf('/invites', { body }),
       ]
       expect(refused).toEqual(refused.map(() => 401))
-      // What comes after it is printed after it.
+      // The backend prints webhooks in order, so once msg_3 is printed, the refused ones never will be.
       await deliver('msg_3', now, signed('msg_3', now, secrets.webhook))
       await backend.waitFor(/call\.tried once\n(.*\n)*call\.tried once\n/)
       expect(backend.out.match(/call.tried/g)).toHaveLength(2)

@@ -71,12 +71,17 @@ function noticesOf(reason: string): string[] {
   return [...new Set(told.map(({ notice, by }) => noticeText(notice, by).replace(` (${reason})`, '')))]
 }
 
+/** Delivery sends these as a place moves; no step decides them [TAKE1]. */
+const toldByMoves: Readonly<Record<string, string>> = {
+  taken_elsewhere: `${code('call.cancelled')} to the session that had the place`,
+}
+
 export function endReasonsPage(): string {
   const rows = Object.entries<EndReasonDefinition>(endReasons).map(([reason, { ends, meaning }]) => [
     code(reason),
     ends.map(code).join(', '),
     meaning,
-    noticesOf(reason).join('; ') || `${code('call.error')} to the caller`,
+    noticesOf(reason).join('; ') || (toldByMoves[reason] ?? `${code('call.error')} to the caller`),
   ])
   return page(
     'End reasons',

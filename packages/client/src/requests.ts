@@ -110,7 +110,7 @@ function createLedger(transmit: (text: string) => void) {
       const again = all()
         .filter(({ n }) => n > handled)
         .sort((a, b) => a.n - b.n)
-      // A page that was loaded again does not know what the one before it asked for, nor what it was told.
+      // A page that was loaded again does not know the requests of the page before it, nor their answers.
       if (lastN < handled) replied = handled
       // After a crash the service may know less than it answered: a number that was used is not used again.
       lastN = Math.max(lastN, handled, ...again.map(({ n }) => n))

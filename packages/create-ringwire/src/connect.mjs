@@ -38,7 +38,7 @@ function makeKey({ found, product, env }) {
   const settings = dataDir === undefined ? env : { ...env, DATABASE_URL: '', RINGWIRE_DATA_DIR: dataDir }
   const run = (...args) => {
     const { status, stdout, stderr } = spawnSync(command, args, { env: settings, encoding: 'utf8' })
-    // What it printed may be a secret; what it complained of is none.
+    // Its output may hold a secret; its complaints on stderr do not.
     return status === 0 ? { out: stdout } : { why: lastLine(stderr) }
   }
   const listed = run('keys', 'list', '--json')

@@ -10,7 +10,7 @@ function connectionTo(victim: StubCall): RTCPeerConnection {
   return connection
 }
 
-/** What comes from one of the two goes on to the other. */
+/** Media and messages of each side go on to the other side. */
 function passOn(from: RTCPeerConnection, to: RTCRtpSender): void {
   from.addEventListener('track', ({ track }) => {
     // Chromium decodes only what somebody listens to.
