@@ -3,6 +3,7 @@ import { prepareCall } from './jobs/call.ts'
 import { prepareCommit } from './jobs/commit.ts'
 import { prepareConnect } from './jobs/connect.ts'
 import { prepareFlood } from './jobs/flood.ts'
+import { prepareGroup } from './jobs/group.ts'
 import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
 import { prepareRelay } from './jobs/relay.ts'
 import { prepareResume } from './jobs/resume.ts'
@@ -28,6 +29,8 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareToken(job)
     case 'ring':
       return prepareRing(job)
+    case 'group':
+      return prepareGroup(job)
     case 'commit':
       return prepareCommit(job)
     case 'talk':

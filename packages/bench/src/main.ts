@@ -9,6 +9,7 @@ import { measureCapacity } from './measure-capacity.ts'
 import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
+import { measureGroup } from './measure-group.ts'
 import { measureLarge } from './measure-large.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
@@ -40,6 +41,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   media: measureMedia,
   nodes: measureNodes,
   ring: measureRing,
+  group: measureGroup,
   scale: measureScale,
   capacity: measureCapacity,
   start: measureStart,

@@ -18,6 +18,7 @@ export const MEASUREMENTS = [
   'media',
   'nodes',
   'ring',
+  'group',
   'scale',
   'capacity',
   'start',

@@ -80,6 +80,13 @@ export interface RingJob {
   spread: Spread
 }
 
+/** Invites of a group whose members are on all nodes in turn, one a run: how long until each of them was told. */
+export interface GroupJob {
+  kind: 'group'
+  target: Target
+  size: number
+}
+
 /** One-row inserts over one connection, one after another. */
 export interface CommitJob {
   kind: 'commit'
@@ -115,6 +122,7 @@ export type Job =
   | WakeJob
   | TokenJob
   | RingJob
+  | GroupJob
   | CommitJob
   | TalkJob
   | FloodJob
