@@ -50,6 +50,8 @@ import { allowedActions, type Health, type HistoryResponse } from '@ringwire/pro
 const call_uuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
 /** Of a transferred call: the one with the target. */
 const new_call_uuid = '7c2d1f63-90ab-4c1e-8a55-4f6f2b7f9a10'
+/** The call in which Ben asks Eva first. */
+const to_call_uuid = '3f0c6a1d-5b7e-4e0f-9a2c-8d6b5c4e3f21'
 const ann = { user_id: 'ann', role: 'customer' }
 const ben = { user_id: 'ben', role: 'agent' }
 const context = { context_type: 'order', context_id: '1042' }
@@ -390,7 +392,10 @@ export const clientData = {
   'call.media': { muted },
   'call.take': { take: { call_uuid } },
   'call.list': { list: {} },
-  'call.transfer': { transfer: { call_uuid, to_role: 'agent', to_user_id: 'eva', metadata: { topic: 'delivery' } } },
+  'call.transfer': {
+    transfer: { call_uuid, to_role: 'agent', to_user_id: 'eva', metadata: { topic: 'delivery' } },
+    'to another call of this session': { call_uuid, to_call_uuid },
+  },
   'presence.watch': {
     'two colleagues': {
       participants: [
@@ -530,7 +535,14 @@ export const serverData = {
   },
   'call.transfer_started': { started: { call_uuid, new_call_uuid } },
   'call.transferring': {
-    transferring: { call_uuid, new_call_uuid, to: { user_id: 'eva', role: 'agent', display_name: null } },
+    'it rings at the target': {
+      ...{ call_uuid, new_call_uuid, status: 'ringing', direction: 'outgoing' },
+      to: { user_id: 'eva', role: 'agent', display_name: null },
+    },
+    'two calls became one': {
+      ...{ call_uuid, new_call_uuid, status: 'accepted', direction: 'outgoing' },
+      to: { user_id: 'eva', role: 'agent', display_name: 'Eva' },
+    },
   },
   'call.transfer_failed': {
     declined: { call_uuid, new_call_uuid, status: 'rejected', end_reason: 'declined' },

@@ -131,12 +131,10 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
     ),
   }),
   'call.alerting': fc.record({ call_uuid: uuid }),
-  'call.transfer': fc.record({
-    call_uuid: uuid,
-    to_role: id,
-    to_user_id: id,
-    metadata: fc.option(metadata),
-  }),
+  'call.transfer': fc.oneof(
+    fc.record({ call_uuid: uuid, to_role: id, to_user_id: id, metadata: fc.option(metadata) }),
+    fc.record({ call_uuid: uuid, to_call_uuid: uuid, metadata: fc.option(metadata) }),
+  ),
   'call.stats': fc.record({
     call_uuid: uuid,
     stats: fc.record(

@@ -365,6 +365,23 @@ describe('[INV1] the payload of call.invite', () => {
     )
   })
 
+  test('[XFER1] a transfer names a role and somebody of it, or another call', () => {
+    const [call_uuid, other] = ['0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55', '7d1f2a60-93a4-4d0a-8f6e-1b2c3d4e5f60']
+    const transfer = (data: object) => send('call.transfer', { call_uuid, ...data })
+    accepted(transfer({ to_call_uuid: other }))
+    accepted(transfer({ to_call_uuid: other, to_role: null, to_user_id: null, to_group: null, metadata: null }))
+    accepted(transfer({ to_call_uuid: null, to_role: 'agent', to_user_id: 'eva' }))
+    refused(transfer({ to_call_uuid: 'x' }), 'INVALID_PAYLOAD', 'to_call_uuid')
+    refused(transfer({ to_call_uuid: other, to_role: 'agent' }), 'INVALID_PAYLOAD', 'to_role')
+    refused(transfer({ to_call_uuid: other, to_user_id: 'eva' }), 'INVALID_PAYLOAD', 'to_call_uuid')
+    refused(transfer({ to_call_uuid: other, to_role: 'agent', to_group: 'sales' }), 'INVALID_PAYLOAD', 'to_call_uuid')
+    refused(transfer({ to_user_id: 'eva' }), 'INVALID_PAYLOAD', 'to_role')
+    const nobody = transfer({ to_role: 'agent' })
+    expect(nobody.kind === 'error' && nobody.error.message).toBe(
+      'to_user_id is required, or to_group or to_call_uuid in its place',
+    )
+  })
+
   test('callee_role is required', () => {
     refused(send('call.invite', {}), 'INVALID_PAYLOAD', 'callee_role')
     refused(send('call.invite', { callee_user_id: 'bob' }), 'INVALID_PAYLOAD', 'callee_role')

@@ -196,15 +196,24 @@ function oversizeProblem(event: ClientEventName, data: Record<string, unknown>):
   }
 }
 
-/** A person or a group is called: exactly one of the two has to be named [GROUP1, XFER1]. */
+/** A person or a group is called, or a call is transferred to another one: exactly one has to be named [GROUP1, XFER1]. */
 function unnamedProblem(event: ClientEventName, data: Record<string, unknown>): FieldProblem | undefined {
-  if (event !== 'call.invite' && event !== 'call.transfer') return undefined
-  const [user, group] =
-    event === 'call.invite' ? (['callee_user_id', 'callee_group'] as const) : (['to_user_id', 'to_group'] as const)
-  if ((data[user] == null) !== (data[group] == null)) return undefined
-  return data[user] == null
-    ? { field: user, message: `is required, or ${group} in its place` }
-    : { field: group, message: `must not be given beside ${user}` }
+  if (event === 'call.invite') return oneNamed(data, ['callee_user_id', 'callee_group'])
+  if (event !== 'call.transfer') return undefined
+  const problem = oneNamed(data, ['to_user_id', 'to_group', 'to_call_uuid'])
+  if (problem !== undefined) return problem
+  if ((data.to_role == null) !== (data.to_call_uuid == null)) return undefined
+  return data.to_role == null
+    ? { field: 'to_role', message: 'is required' }
+    : { field: 'to_role', message: 'must not be given beside to_call_uuid' }
+}
+
+function oneNamed(data: Record<string, unknown>, fields: readonly [string, ...string[]]): FieldProblem | undefined {
+  const [first, second] = fields.filter((field) => data[field] != null)
+  if (second !== undefined) return { field: second, message: `must not be given beside ${first}` }
+  if (first !== undefined) return undefined
+  const [usual, ...others] = fields
+  return { field: usual, message: `is required, or ${others.join(' or ')} in its place` }
 }
 
 function tooLarge(field: string, bytes: number): FieldProblem {

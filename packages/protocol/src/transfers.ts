@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { uuid } from './text.ts'
 
-export const namedParty = (description: string) =>
+const namedParty = (description: string) =>
   Type.Object(
     { user_id: Type.String(), role: Type.String(), display_name: Type.Union([Type.String(), Type.Null()]) },
     { description },

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { endReasons } from '../end-reasons.ts'
 import { CallStatus } from '../rest.ts'
 import { boundedText, maxIdBytes, participantName, timestamp, uuid } from '../text.ts'
-import { namedParty, transferOrigin } from '../transfers.ts'
+import { transferOrigin } from '../transfers.ts'
 
 export type { TransferOrigin } from '../transfers.ts'
 
@@ -51,9 +51,16 @@ export type CallInvite = Static<typeof CallInvite>
 /** Hands the other side of an answered call over to somebody else [XFER1]. */
 export const CallTransfer = Type.Object({
   call_uuid: uuid('The call that is transferred.'),
-  to_role: participantName("Role of the target; must be in the token's allowed_peer_roles."),
+  to_role: optional(
+    participantName(
+      "Role of the target; must be in the token's allowed_peer_roles. Required, but beside to_call_uuid.",
+    ),
+  ),
   to_user_id: optional(participantName('The target.')),
   to_group: optional(participantName('A group as the target; refused for now.')),
+  to_call_uuid: optional(
+    uuid('Another answered call of this session: its other side is the target, and nobody rings. Refused for now.'),
+  ),
   metadata: optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description: 'Of the new call, at most 1 KiB of JSON; that of the first call by default.',
@@ -86,10 +93,24 @@ const transfer = {
 export const CallTransferStarted = Type.Object(transfer)
 export type CallTransferStarted = Static<typeof CallTransferStarted>
 
-/** To the side that is transferred: the new call goes on where the first one ends [XFER1]. */
+/** To a side that is transferred: the new call goes on where this one ends [XFER1]. */
 export const CallTransferring = Type.Object({
   ...transfer,
-  to: namedParty('With whom the new call is; display_name is null until the target answered.'),
+  status: Type.Enum(['ringing', 'accepted'], {
+    description: 'Of the new call. accepted: it came from to_call_uuid, and nobody rings.',
+  }),
+  direction: Type.Enum(['outgoing', 'incoming'], {
+    description: 'Of the new call, as in active_calls. Whose call is outgoing makes the offer once it is accepted.',
+  }),
+  to: Type.Object(
+    {
+      user_id: Type.Union([Type.String(), Type.Null()], { description: 'null: nobody of the group has accepted yet.' }),
+      role: Type.String(),
+      group: Type.Optional(Type.String({ description: 'The group that is the target [GROUP1].' })),
+      display_name: Type.Union([Type.String(), Type.Null()]),
+    },
+    { description: 'With whom the new call is; display_name is null until the target answered.' },
+  ),
 })
 export type CallTransferring = Static<typeof CallTransferring>
 

@@ -71,7 +71,7 @@ function originWithout({ transferred_by }: Fields, who: Erased): Fields {
 
 type Fields = Readonly<Record<string, unknown>>
 interface WireParty {
-  readonly user_id: string
+  readonly user_id: string | null
   readonly role: string
   readonly display_name?: string | null
 }

@@ -97,6 +97,7 @@ function transferred(first: AnsweredCall, by: Side, asker: Actor, invite: Invite
 /** To the side that is transferred, before anything else that it hears of the new call. */
 function transferringNews(first: AnsweredCall, { callUuid, callee }: RingingCall): PeerNews {
   const to = { user_id: callee.userId, role: callee.role, display_name: callee.displayName }
-  const data = { call_uuid: first.callUuid, new_call_uuid: callUuid, to }
+  const rings = { status: 'ringing', direction: 'outgoing' } as const
+  const data = { call_uuid: first.callUuid, new_call_uuid: callUuid, ...rings, to }
   return { to: 'caller', event: 'call.transferring', needs: 'transfer', data }
 }

@@ -57,13 +57,17 @@ export function createTransfer(options: Options): Transfer {
 /** Whom the request names; an error for what cannot be a target. */
 function targetOf(
   { product }: Participant,
-  { to_role: role, to_user_id, to_group }: CallTransfer,
+  { to_role: role, to_user_id, to_group, to_call_uuid }: CallTransfer,
 ): Participant | ErrorBody {
+  if (to_call_uuid != null) {
+    const message = 'A call cannot be transferred to another call yet. Name a user with to_user_id.'
+    return errorBody('INVALID_PAYLOAD', { field: 'to_call_uuid', message })
+  }
   if (to_group != null) {
     const message = 'A call cannot be transferred to a group yet. Name a user with to_user_id.'
     return errorBody('INVALID_PAYLOAD', { field: 'to_group', message })
   }
-  if (to_user_id == null) return errorBody('INVALID_PAYLOAD', { field: 'to_user_id' })
+  if (role == null || to_user_id == null) return errorBody('INVALID_PAYLOAD', { field: 'to_user_id' })
   return { product, role, userId: to_user_id }
 }
 

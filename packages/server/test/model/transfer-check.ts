@@ -87,7 +87,8 @@ function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly S
     ...{ transferred_from: first.callUuid, transferred_by },
   }
   const to = { user_id: carol.userId, role: carol.role, display_name: null }
-  const about = { call_uuid: first.callUuid, new_call_uuid: next, to }
+  const rings = { status: 'ringing', direction: 'outgoing' } as const
+  const about = { call_uuid: first.callUuid, new_call_uuid: next, ...rings, to }
   return [
     {
       call: { ...first, version: first.version + 1, transferring: { to: next, by } },

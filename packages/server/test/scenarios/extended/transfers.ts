@@ -76,7 +76,7 @@ function registerAnswered(service: () => Service): void {
       ...{ transferred_from: first, transferred_by: by },
     })
     expect(ann.pushes.find(({ event }) => event === 'call.transferring')?.data).toEqual({
-      ...{ call_uuid: first, new_call_uuid: next },
+      ...{ call_uuid: first, new_call_uuid: next, status: 'ringing', direction: 'outgoing' },
       to: { user_id: ids.eva, role: 'agent', display_name: null },
     })
     await eva.request('call.accept', { call_uuid: next })
@@ -181,6 +181,7 @@ function registerRefused(service: () => Service): void {
     expect(await code(ben, { to_role: 'doctor' })).toBe('CALL_PEER_ROLE_NOT_ALLOWED')
     expect(await code(ben, { to_group: 'sales', to_user_id: null })).toBe('INVALID_PAYLOAD')
     expect(await code(ben, { to_user_id: null })).toBe('INVALID_PAYLOAD')
+    expect(await code(ben, { to_role: null })).toBe('INVALID_PAYLOAD')
     expect(await code(ben, { metadata: { m: 'a'.repeat(1024) } })).toBe('PAYLOAD_TOO_LARGE')
     const tab = await connectExtended(service(), { ...roles, user_id: ids.ben, role: 'agent', device_id: 'tab' })
     expect(await code(tab, {})).toBe('CALL_NOT_PARTICIPANT')
