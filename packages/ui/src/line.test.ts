@@ -429,3 +429,29 @@ test('[WAIT1] a second call that still rings when the first one is over is the o
   first.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
   expect([line.get().phase, line.get().call, line.get().other]).toEqual(['incoming', second.call, undefined])
 })
+
+test('[TAKE1] a call at another device goes on here, unless there is a call already', () => {
+  const there = machine()
+  const { client, rings } = standInClient()
+  const line = createLine(client)
+  line.configure({ media: { environment: there.environment, storage: null } })
+  const taken = standInCall('incoming')
+  taken.become({ name: 'connected' })
+  let takes = 0
+  const takeable = {
+    take() {
+      takes++
+      return taken.call
+    },
+  }
+  line.attach()
+  rings()
+  line.takeOver(takeable)
+  expect(takes).toBe(0)
+  expect(line.get().phase).toBe('incoming')
+  const other = createLine(standInClient().client)
+  other.configure({ media: { environment: there.environment, storage: null } })
+  other.takeOver(takeable)
+  expect([takes, other.get().call, other.get().phase]).toEqual([1, taken.call, 'connecting'])
+  expect(there.attempts.length).toBe(1)
+})

@@ -1,4 +1,5 @@
 import type { CallMediaOptions } from '@ringwire/client/media'
+import type { TakeableCall } from '@ringwire/client/take'
 import type { Call, CallClient, CallOptions, Unsubscribe } from '@ringwire/client/types'
 import { endAndAnswer, holdAndAnswer, swap } from '@ringwire/client/waiting'
 import { createLineCall, rings } from './line-call.ts'
@@ -118,6 +119,10 @@ export function createLine(client: CallClient) {
     /** Takes the end of the last call away. */
     dismiss(): void {
       if (get().phase === 'over') change(idle)
+    },
+    /** A call at another device goes on here, unless there is a call already. */
+    takeOver: (takeable: Pick<TakeableCall, 'take'>): void => {
+      if (!get().call) take(takeable.take())
     },
     /** A call of before that is not yet on this page. */
     resume: restored,

@@ -1,5 +1,6 @@
 import type { CallMedia, CallMediaOptions } from '@ringwire/client/media'
 import { useRestorable } from '@ringwire/client/react'
+import type { TakeableCall } from '@ringwire/client/take'
 import type { Call, CallClient, CallOptions, RestorableCall } from '@ringwire/client/types'
 import {
   createContext,
@@ -54,6 +55,8 @@ export interface CallUi {
   readonly restorable: readonly RestorableCall[]
   /** Rejoins one of `restorable`. */
   resume(restorable: RestorableCall): void
+  /** Goes on here with a call that is at another device of this person. Not during a call. */
+  take(takeable: TakeableCall): void
 }
 
 const Context = createContext<{ client: CallClient; line: Line; words: Words } | undefined>(undefined)
@@ -109,6 +112,7 @@ export function useCallUi(): CallUi {
       callAgain: line.callAgain,
       dismiss: line.dismiss,
       resume: (call) => line.resume(call.resume()),
+      take: line.takeOver,
     }),
     [client, call, media, phase, since, ended, other, restorable, line],
   )

@@ -70,6 +70,8 @@ export const english = {
   tryAgain: 'Try again',
   restorable: (name: string) => `The call with ${name} goes on`,
   rejoin: 'Rejoin',
+  takeable: (name: string) => `Your call with ${name} is at another device`,
+  continueHere: 'Continue here',
   end: 'End call',
   over: (ended: EndedCall) => overText(ended),
   duration: (time: string) => `Duration ${time}`,

@@ -4,6 +4,7 @@ import { openBrowser } from '@ringwire/testkit/browser'
 import { someone } from '@ringwire/testkit/flows'
 import type { Browser, Page } from 'playwright-core'
 import { serious } from './support/axe.ts'
+import { focused, tabTo } from './support/keyboard.ts'
 import { at, goOnline, inCall, openTwo, phase, seesPeer } from './support/people.ts'
 import { picture } from './support/pictures.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
@@ -24,16 +25,6 @@ function withSite(runtime: 'react' | 'preact'): { site: Site } {
   }, 240_000)
   afterAll(() => held.site?.close())
   return held
-}
-
-const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute('data-testid') ?? null)
-
-async function tabTo(page: Page, testId: string): Promise<void> {
-  for (let presses = 0; presses < 30; presses++) {
-    if ((await focused(page)) === testId) return
-    await page.keyboard.press('Tab')
-  }
-  throw new Error(`Tab never reached ${testId}`)
 }
 
 /** This Chromium asks nobody and opens whatever is wanted. Here the user has said no to the camera, until they change it. */

@@ -52,10 +52,12 @@ export function useRestorable(client: CallClient): readonly RestorableCall[] {
   return useSyncExternalStore(subscribe, read, read)
 }
 
-/** Calls of this person at other devices that can go on here. */
-export function useTakeable(take: Take): readonly TakeableCall[] {
-  const subscribe = useCallback((changed: () => void) => take.on('change', changed), [take])
-  const read = () => take.calls
+const none: readonly never[] = []
+
+/** Calls of this person at other devices that can go on here; none without a `take`. */
+export function useTakeable(take: Take | undefined): readonly TakeableCall[] {
+  const subscribe = useCallback((changed: () => void) => take?.on('change', changed) ?? noSubscription(), [take])
+  const read = () => take?.calls ?? none
   return useSyncExternalStore(subscribe, read, read)
 }
 

@@ -1,5 +1,6 @@
 import { createCallClient } from '@ringwire/client'
 import { createCallMedia } from '@ringwire/client/media'
+import { takeCapabilities } from '@ringwire/client/take'
 import {
   CallProvider,
   CallStage,
@@ -8,6 +9,7 @@ import {
   DevicePreview,
   IncomingDialog,
   RestorableCalls,
+  TakeableCalls,
   useCallUi,
 } from '@ringwire/ui'
 import { StrictMode, useEffect } from 'react'
@@ -21,6 +23,7 @@ const peer = { userId: query.get('calls') ?? '', role: query.get('peer') ?? '' }
 const client = createCallClient({
   getToken: () => fetch('/call-token', { method: 'POST' }),
   storage: sessionStorage,
+  can: takeCapabilities,
 })
 
 /** A picture that no camera has made, as an application with a background of its own has it. */
@@ -77,6 +80,7 @@ function Phone() {
       <main>
         <h1>Phone</h1>
         <RestorableCalls />
+        <TakeableCalls />
         {query.get('at-once') && <CallAtOnce />}
         <CallStage keys details securityCode idle={<Idle />} />
       </main>

@@ -54,7 +54,7 @@ const html = `<!doctype html>
     <meta name="color-scheme" content="light dark" />
     <link rel="stylesheet" href="/ui.css" />
     <style>
-      body { margin: 0; font-family: system-ui, sans-serif; }
+      body { margin: 0; font-family: system-ui, sans-serif; background: Canvas; color: CanvasText; }
       main { display: flex; flex-direction: column; height: 100dvh; }
       .rw-stage { flex: 1; }
       h1 { margin: 4px; font-size: 14px; }
