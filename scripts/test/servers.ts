@@ -2,7 +2,7 @@
 // that a PostgreSQL of one's own begins with.
 import { rmSync } from 'node:fs'
 import { Postgres } from '../../packages/server/test/support/postgres.ts'
-import { startRedis } from '../../packages/server/test/support/redis.ts'
+import { startSharedRedis } from '../../packages/server/test/support/redis.ts'
 import { startSharedBrowser } from '../browser.mjs'
 import { cpuSecondsOf } from './cpu-time.ts'
 
@@ -21,7 +21,7 @@ export async function startSharedServers({ bothBrowsers = false } = {}): Promise
   // Tests of what survives a crash have servers of their own.
   const [postgres, redis, browser, fullBrowser] = await Promise.all([
     Postgres.start({ fsync: 'off', max_connections: '500' }),
-    startRedis(['--databases', '10000']),
+    startSharedRedis(),
     startSharedBrowser(),
     bothBrowsers ? startSharedBrowser('full') : undefined,
   ])

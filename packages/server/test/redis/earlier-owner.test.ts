@@ -57,7 +57,7 @@ async function twoLogs() {
   await two.settled()
   expect(numbersOf(later.socket)).toEqual([2])
   await two.close()
-  await client.flushall()
+  await client.flushdb()
   one.onScript = sendAll
   goOn()
   await one.settled()

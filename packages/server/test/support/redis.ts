@@ -27,12 +27,18 @@ export interface RedisDatabases {
 }
 
 /**
- * The server that a run of the tests shares, where there is one, else a server of its own. Who stops a server, empties all
- * of it or configures it, starts one: `startRedis()`.
+ * A server whose databases many test files use at once. It refuses what would reach the databases of the others: FLUSHALL,
+ * CONFIG SET and SHUTDOWN. A test that needs one of them starts a server of its own: `startRedis()`.
  */
+export function startSharedRedis(): Promise<RedisServer> {
+  const user = ['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-flushall', '-config|set', '-shutdown']
+  return startRedis(['--databases', '10000', ...user])
+}
+
+/** The server that a run of the tests shares, where there is one; else one that this file starts, with the same limits. */
 export async function openRedisDatabases(): Promise<RedisDatabases> {
   const shared = process.env.RINGWIRE_TEST_REDIS
-  const server = shared === undefined ? await startRedis(['--databases', '10000']) : undefined
+  const server = shared === undefined ? await startSharedRedis() : undefined
   const url = shared ?? server?.url ?? ''
   const client = new Redis(url)
   return {
