@@ -16,11 +16,12 @@ const clients: SmallClient[] = []
 interface Wish {
   readonly isExtended: boolean
   readonly fault?: ClientFault
+  readonly isHasty?: boolean
   readonly only?: RuleId
   readonly named?: string
 }
 
-async function run({ isExtended, fault, only, named = '' }: Wish): Promise<Report> {
+async function run({ isExtended, fault, isHasty = false, only, named = '' }: Wish): Promise<Report> {
   let client: SmallClient | undefined
   return testClient({
     target: { url: service.url, keyId: productKey.id, keySecret: productKey.secret, product: undefined },
@@ -31,7 +32,7 @@ async function run({ isExtended, fault, only, named = '' }: Wish): Promise<Repor
     ...(fault === undefined ? { patienceMs: 30_000, actMs: 30_000 } : { patienceMs: 4_000, actMs: 6_000 }),
     say(line) {
       if (line.type === 'session') {
-        client = new SmallClient({ sessionUrl: line.session_url, peer: line.peer, isExtended, fault })
+        client = new SmallClient({ sessionUrl: line.session_url, peer: line.peer, isExtended, fault, isHasty })
         clients.push(client)
       }
       if (line.type === 'do') void client?.do(line.action)
@@ -114,6 +115,12 @@ for (const kind of ['base', 'extended'] as const) {
     }
   }, 240_000)
 }
+
+test('[EXT4] whatever a client hangs up with is lost, and passes when it comes again', async () => {
+  const report = await run({ isExtended: true, isHasty: true, only: 'EXT4', named: 'lost with the socket' })
+  expect(report.rules.map(({ rule, verdict, failures }) => [rule, verdict, failures])).toEqual([['EXT4', 'passed', []]])
+  expect(report.scenarios.find(({ name }) => name.includes('lost with the socket'))?.outcome).toBe('played')
+}, 120_000)
 
 test('docs/conformance.md lists each scenario with its rules', () => {
   const rows = readDocument('docs/conformance.md').split('\n')

@@ -42,6 +42,8 @@ export interface SmallClientOptions {
   readonly peer: { readonly user_id: string; readonly role: string }
   readonly isExtended: boolean
   readonly fault: ClientFault | undefined
+  /** It has not taken in that its accept worked when it is told to hang up: `call.reject` is right, too [END1]. */
+  readonly isHasty?: boolean
 }
 
 const final = [4400, 4403, 4409, 1002, 1003, 1007, 1008]
@@ -80,12 +82,18 @@ export class SmallClient {
     } else if (action === 'answer') this.send('call.accept', { call_uuid })
     else if (action === 'decline') this.send('call.reject', { call_uuid })
     else if (action === 'cancel') this.send('call.cancel', { call_uuid })
-    else if (action === 'hang_up') this.send('call.end', this.is('hangs up without a name') ? {} : { call_uuid })
+    else if (action === 'hang_up') this.hangUp()
     else if (action === 'disconnect') {
       this.isLeaving = true
       if (this.is('leaves without a word')) this.wire?.reset()
       else this.wire?.close(1000)
     }
+  }
+
+  private hangUp(): void {
+    const { isHasty } = this.options
+    const data = this.is('hangs up without a name') ? {} : { call_uuid: this.callUuid }
+    this.send(isHasty === true ? 'call.reject' : 'call.end', data)
   }
 
   stop(): void {

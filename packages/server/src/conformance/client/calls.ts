@@ -2,6 +2,7 @@
 import type { Heard } from '../heard.ts'
 import type { Party } from '../party.ts'
 import { type ClientScenario, type ClientStage, callClient, finish, hangsUp, says } from './stage.ts'
+import type { Said } from './subject.ts'
 
 /** A call that the client made, and that rings at the peer. */
 async function called(stage: ClientStage, peer: Party): Promise<string> {
@@ -124,7 +125,7 @@ const elsewhere: ClientScenario = {
     other.send('call.accept', { call_uuid })
     await peer.next('PLACE1', 'call.accepted', about(call_uuid))
     await stage.hears(['call.cancelled'], call_uuid)
-    const acts = (it: Parameters<typeof hangsUp>[0]) => hangsUp(it) || says('call.accept')(it)
+    const acts = (it: Said) => hangsUp(it) || says('call.accept')(it)
     await stage.never('PLACE1', 'another device has the call, and it sent', acts)
     await finish(stage, peer, call_uuid)
   },

@@ -1,5 +1,7 @@
 /** What a client does when its connection ends: by the network, or by a close code. */
 import { closeCodes } from '@ringwire/protocol/close-codes'
+import { envelopeOf } from '../heard.ts'
+import { untouched } from './gate.ts'
 import { answeredByClient, type ClientScenario, type ClientStage, callClient, finish, hangsUp, says } from './stage.ts'
 
 const cut: ClientScenario = {
@@ -9,7 +11,6 @@ const cut: ClientScenario = {
     const link = await stage.online()
     const peer = await stage.peer()
     const call_uuid = await answeredByClient(stage, peer)
-    await stage.proven()
     stage.note('the network of the client is cut')
     link.end(undefined)
     const candidate = { candidate: '', sdpMid: '0', sdpMLineIndex: 0 }
@@ -37,12 +38,11 @@ const unheard: ClientScenario = {
     const link = await stage.online()
     const peer = await stage.peer()
     const call_uuid = await answeredByClient(stage, peer)
-    await stage.proven()
     const { said } = stage.subject
-    stage.gate.traffic = { up: (text) => !text.includes('"call.end"'), down: (text) => [text] }
+    stage.gate.traffic = { up: (text) => !hangsUp(envelopeOf(text) ?? { event: '' }), down: (text) => [text] }
     const first = await stage.has('hang_up', hangsUp)
-    stage.note('call.end did not reach the service; the network of the client is cut')
-    stage.gate.traffic = { up: () => true, down: (text) => [text] }
+    stage.note(`${first.event} did not reach the service; the network of the client is cut`)
+    stage.gate.traffic = untouched
     link.end(undefined)
     await stage.comesBack('CLOSE', link.number, 'its network was cut')
     const isAgain = (it: (typeof said)[number]) => it.event === first.event && it.n === first.n && it.link !== link
@@ -60,7 +60,6 @@ const refusedResume: ClientScenario = {
     const link = await stage.online()
     const peer = await stage.peer()
     const call_uuid = await answeredByClient(stage, peer)
-    await stage.proven()
     // As after a node that lost what it knew: the service begins a new session.
     stage.gate.query = (search) => search.replace(/([?&]epoch=)[^&]*/, '$1kit-lost')
     link.end(undefined)

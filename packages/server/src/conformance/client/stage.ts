@@ -1,5 +1,5 @@
 /** What a scenario of a client has: the client under test behind the gate, and the other side, which the kit plays. */
-import type { Heard } from '../heard.ts'
+import { envelopeOf, type Heard } from '../heard.ts'
 import type { Party } from '../party.ts'
 import type { RuleId } from '../rules.ts'
 import type { Stage as Playing } from '../service/stage.ts'
@@ -46,8 +46,11 @@ export interface ClientStage extends Judge {
   never(rule: RuleId, what: string, does: (said: Said) => boolean, ms?: number): Promise<boolean>
   /** The client was told that of this call, and has read it: a pong says so. */
   hears(events: readonly string[], call_uuid: string): Promise<void>
-  /** Everything that went to the client was read by it. */
-  proven(): Promise<void>
+  /**
+   * The client has read the reply to this request; without a `request_id` there is none. What the peer hears says nothing
+   * about it: that comes on another socket.
+   */
+  hasReply(request: Said): Promise<void>
   note(text: string): void
 }
 
@@ -89,6 +92,11 @@ export function createClientStage(options: ClientStageOptions): ClientStage {
   const proven = async () => {
     if ((await subject.link?.ping(patienceMs)) !== true) throw new Stop('no pong')
   }
+  async function heard(fits: (heard: Heard) => boolean, what: string): Promise<void> {
+    const found = await subject.until(() => subject.heard.find(fits), patienceMs)
+    if (found === undefined) throw new Stop(`the service did not ${what}`)
+    await proven()
+  }
   const enter = async (name: string, side: 'caller' | 'callee', user_id: string, device: string) => {
     const { who } = playing.person(name, side)
     return (await playing.enter({ name, who: { ...who, user_id } }, { device })).party
@@ -117,12 +125,15 @@ export function createClientStage(options: ClientStageOptions): ClientStage {
       const said = await subject.until(() => since().find(does), ms)
       return judge.check(rule, said === undefined, `${what}: ${said?.event}`)
     },
-    proven,
-    async hears(events, call_uuid) {
-      const fits = ({ event, data }: Heard) => events.includes(event) && data?.call_uuid === call_uuid
-      const heard = await subject.until(() => subject.heard.find(fits), patienceMs)
-      if (heard === undefined) throw new Stop(`the service did not tell the client ${events.join(' or ')}`)
-      await proven()
+    hears: (events, call_uuid) =>
+      heard(
+        ({ event, data }) => events.includes(event) && data?.call_uuid === call_uuid,
+        `tell the client ${events.join(' or ')}`,
+      ),
+    async hasReply({ event, text }) {
+      const id = envelopeOf(text)?.request_id
+      if (id === undefined) return proven()
+      await heard(({ request_id }) => request_id === id, `reply to ${event}`)
     },
   }
 }
@@ -135,7 +146,8 @@ export const says =
 
 const sameCall = ({ data }: Said, call_uuid: string) => String(data.call_uuid).toLowerCase() === call_uuid
 
-export const hangsUp = (said: Said) => ['call.end', 'call.cancel', 'call.reject'].includes(said.event)
+/** Which of them a client sends depends on what it has heard of the call. */
+export const hangsUp = ({ event }: Pick<Said, 'event'>) => ['call.end', 'call.cancel', 'call.reject'].includes(event)
 
 /** The peer calls the client, and the client has heard it; answers the call_uuid. */
 export async function callClient(stage: ClientStage, peer: Party, more: object = {}): Promise<string> {
@@ -147,11 +159,12 @@ export async function callClient(stage: ClientStage, peer: Party, more: object =
   return invited.data.call_uuid
 }
 
-/** A call that the client has answered. */
+/** A call that the client has answered; it knows that it is in the call, if it asked with a `request_id`. */
 export async function answeredByClient(stage: ClientStage, peer: Party): Promise<string> {
   const call_uuid = await callClient(stage, peer)
-  await stage.has('answer', says('call.accept'))
+  const accept = await stage.has('answer', says('call.accept'))
   await peer.next('PLACE1', 'call.accepted', ({ data }) => data.call_uuid === call_uuid)
+  await stage.hasReply(accept)
   return call_uuid
 }
 
