@@ -1,6 +1,7 @@
 // `npm run build`: the service as one executable, with all that it needs: dist/ringwire. `npm run build -- FILE` names another.
 import { resolve } from 'node:path'
-import { builtFile, makePageFile, type PageFile, pageFiles } from '../packages/demo/src/backend/page-files.ts'
+import * as demo from '../packages/demo/src/backend/page-files.ts'
+import * as operators from '../packages/server/src/operators/page-files.ts'
 
 const root = resolve(import.meta.dir, '..')
 const outfile = resolve(process.env.INIT_CWD ?? root, process.argv[2] ?? `${root}/dist/ringwire`)
@@ -11,9 +12,14 @@ const assets = [`${service}/sql/*/*.sql`, `${service}/src/stores/redis/lua/*.lua
   [...new Bun.Glob(pattern).scanSync({ cwd: root })].sort(),
 )
 
-for (const name of Object.keys(pageFiles) as PageFile[]) {
-  const file = builtFile(name)
-  await Bun.write(resolve(root, file), await makePageFile(name))
+for (const name of Object.keys(demo.pageFiles) as demo.PageFile[])
+  await addAsset(demo.builtFile(name), await demo.makePageFile(name))
+for (const name of Object.keys(operators.pageFiles) as operators.PageFile[])
+  await addAsset(operators.builtFile(name), await operators.makePageFile(name))
+
+/** A file that is made first. */
+async function addAsset(file: string, text: string): Promise<void> {
+  await Bun.write(resolve(root, file), text)
   assets.push(file)
 }
 

@@ -27,7 +27,8 @@ const passes = (file: string, from: string): Case => ({ file, code: values(from)
 
 /** What the service does, and what that is made of. */
 const subjects = [
-  ...['auth', 'calls', 'config', 'delivery', 'history', 'ice', 'limits', 'observability', 'outgoing', 'participants'],
+  ...['auth', 'calls', 'config', 'delivery', 'history', 'ice', 'limits', 'observability', 'operators'],
+  ...['outgoing', 'participants'],
   ...['presence', 'products', 'push', 'time', 'timeline', 'webhooks'],
 ]
 /** Files that nobody imports but those that start the service. */
@@ -80,6 +81,13 @@ const rules: Record<string, Case[]> = {
     passes('packages/ui/src/c.ts', '@ringwire/client/media'),
     ...['react-dom', '@ringwire/protocol/close-codes', 'node:fs', '../../client/src/client.ts'].map((from, i) =>
       breaks(`packages/ui/src/x${i}.ts`, from),
+    ),
+  ],
+  "the operator's page imports Preact": [
+    passes('packages/server/page/a.ts', 'preact/hooks'),
+    passes('packages/server/page/b.ts', './ask.ts'),
+    ...['react', 'preact/compat', '@ringwire/client', 'node:fs', '../src/call/call.ts'].map((from, i) =>
+      breaks(`packages/server/page/x${i}.ts`, from),
     ),
   ],
   'call/ is pure': [

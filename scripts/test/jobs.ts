@@ -56,7 +56,7 @@ export function usesService({ file }: Job): boolean {
 
 /** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
 export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
-  return /^(packages\/((demo|ui)\/test|create-ringwire\/test\/create|client\/test\/(browser|docs|media|react))|examples\/test\/(quickstart|callcenter))\b/.test(
+  return /^(packages\/((demo|ui)\/test|server\/test\/operators|create-ringwire\/test\/create|client\/test\/(browser|docs|media|react))|examples\/test\/(quickstart|callcenter))\b/.test(
     file,
   )
 }

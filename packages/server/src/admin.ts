@@ -1,19 +1,23 @@
 /**
- * The listener for operators [ADM1]: a port of its own, that no client has to reach.
+ * The listener for operators [ADM1, ADM2]: a port of its own, that no client has to reach.
  *
  *   const admin = listenForAdmin({ config, status, journal, counters: createMemoryCounters() })
  *   admin?.url, admin?.stop()
  */
 
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { bearerToken } from './auth/bearer.ts'
 import { type Config, isLoopbackHost } from './config/config.ts'
-import { failure, healthReply, retryAfter } from './http/replies.ts'
+import { saysTooLarge } from './http/body.ts'
+import { failure, healthReply } from './http/replies.ts'
 import { targetOf } from './http/request-target.ts'
-import { addressKey, type LocalCounters } from './limits/limits.ts'
+import type { LocalCounters } from './limits/limits.ts'
 import { metricsType, textOf } from './observability/families.ts'
 import type { Journal } from './observability/journal.ts'
 import type { Status } from './observability/status.ts'
+import { type AdminTokens, createAdminTokens } from './operators/admin-token.ts'
+import { createOperatorApi } from './operators/api.ts'
+import { createDoor } from './operators/door.ts'
+import { createSamples } from './operators/samples.ts'
 import type { MaybePromise } from './ports/maybe.ts'
 
 export interface AdminOptions {
@@ -28,50 +32,21 @@ export interface AdminListener {
   stop(): Promise<void>
 }
 
-/** Nothing here has a body. In bytes. */
-const maxBodyBytes = 1024
+/** No body of an operator is larger, and outside of /admin/api/ there is none. In bytes. */
+const maxBodyBytes = 160 * 1024
+const noBodyBytes = 1024
 /** A connection that says nothing for this time is closed. In seconds. */
 const idleS = 30
-/** So many wrong tokens from one address (IPv6: from its /64); over it further ones are refused unread. */
-const wrongTokens = { count: 20, seconds: 60 }
 
 /** Opens it where the configuration has a port for it. Throws where it cannot. */
-export function listenForAdmin({ config, status, journal, counters }: AdminOptions): AdminListener | undefined {
+export function listenForAdmin(options: AdminOptions): AdminListener | undefined {
+  const { config, status, journal, counters } = options
   const { adminPort: port, adminHost: host, adminTokens } = config
   if (port === null) return undefined
   const isLoopback = isLoopbackHost(host)
-  const isKnown = adminTokens === null ? undefined : createCheck(adminTokens)
-  const guesses = counters.counter('admin-address', wrongTokens)
-
-  const routes: Readonly<Record<string, () => MaybePromise<Response>>> = {
-    '/metrics': async () => new Response(textOf(await status.families()), { headers: textHeaders }),
-    '/healthz': async () => healthReply(await status.live()),
-    '/readyz': async () => healthReply(await status.ready()),
-  }
-
-  /** A right token is no guess. Over the limit none is looked at: a guess that is right would pass. */
-  function tokenRefusal(token: string | undefined, address: string | undefined): Response | undefined {
-    if (isKnown === undefined) return undefined
-    if (token === undefined)
-      return failure('AUTH_TOKEN_REQUIRED', { message: 'Send the admin token as "Authorization: Bearer <token>".' })
-    const subject = addressKey(address)
-    const retryAfterMs = guesses.consume(subject)
-    if (retryAfterMs > 0) return failure('RATE_LIMITED', { headers: retryAfter(retryAfterMs) })
-    if (!isKnown(token)) return failure('AUTH_TOKEN_INVALID', { message: 'This is not the admin token.' })
-    guesses.refund(subject)
-    return undefined
-  }
-
-  function refusalOf({ method, headers }: Request, path: string, address: string | undefined): Response | undefined {
-    // A web page whose host name leads here would be asked by its own name: DNS rebinding.
-    if (isLoopback && !isOfLoopback(headers.get('host'))) return failure('NOT_FOUND', { message: strange })
-    const isOpen = isLoopback && path === '/metrics'
-    const refusal = isOpen ? undefined : tokenRefusal(bearerToken(headers.get('authorization')), address)
-    if (refusal !== undefined) return refusal
-    if (!Object.hasOwn(routes, path)) return failure('NOT_FOUND')
-    const isRead = method === 'GET' || method === 'HEAD'
-    return isRead ? undefined : failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
-  }
+  const tokens = adminTokens === null ? undefined : createAdminTokens(adminTokens, counters)
+  const operators = tokens && openOperators(options, tokens)
+  const answer = createAnswers(status, isLoopback, tokens)
 
   const server = bind(host, () =>
     Bun.serve({
@@ -90,32 +65,66 @@ export function listenForAdmin({ config, status, journal, counters }: AdminOptio
         const { path } = targetOf(request)
         const begin = performance.now()
         const address = server.requestIP(request)?.address
-        const response = refusalOf(request, path, address) ?? (await routes[path]?.()) ?? failure('NOT_FOUND')
+        const ofPage = path === '/admin' || path.startsWith('/admin/') ? operators : undefined
+        const response =
+          refusalOfHost(isLoopback, request) ??
+          (await ofPage?.door(request, path, address)) ??
+          (await answer(request, path, address))
         journal.operator({ method: request.method, path, client: () => address }, response, performance.now() - begin)
         return response
       },
     }),
   )
+  operators?.samples.start()
   const name = host.includes(':') ? `[${host}]` : host
-  return { url: `http://${name}:${server.port}`, stop: () => server.stop(true) }
+  return {
+    url: `http://${name}:${server.port}`,
+    async stop() {
+      operators?.samples.stop()
+      await server.stop(true)
+    },
+  }
+}
+
+/** The operator's page, and what it asks. */
+function openOperators({ status, counters }: AdminOptions, tokens: AdminTokens) {
+  const { now } = Date
+  const samples = createSamples({ families: async () => status.families(), now })
+  const door = createDoor({ tokens, counters, now, answer: createOperatorApi({ status, samples, now }) })
+  return { door, samples }
+}
+
+/** What monitoring asks. */
+function createAnswers(status: Status, isLoopback: boolean, tokens: AdminTokens | undefined) {
+  const routes: Readonly<Record<string, () => MaybePromise<Response>>> = {
+    '/metrics': async () => new Response(textOf(await status.families()), { headers: textHeaders }),
+    '/healthz': async () => healthReply(await status.live()),
+    '/readyz': async () => healthReply(await status.ready()),
+  }
+
+  return async ({ method, headers }: Request, path: string, address: string | undefined): Promise<Response> => {
+    const isOpen = isLoopback && path === '/metrics'
+    const refusal = isOpen ? undefined : tokens?.refusalOf(bearerToken(headers.get('authorization')), address)
+    if (refusal !== undefined) return refusal
+    if (saysTooLarge(headers, noBodyBytes)) return failure('REQUEST_BODY_TOO_LARGE')
+    const route = Object.hasOwn(routes, path) ? routes[path] : undefined
+    if (route === undefined) return failure('NOT_FOUND')
+    const isRead = method === 'GET' || method === 'HEAD'
+    return isRead ? route() : failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+  }
 }
 
 const textHeaders = { 'Content-Type': metricsType, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 const strange = 'This listener only answers to a name of this machine, as 127.0.0.1 or localhost.'
 
+/** A web page whose host name leads here would be asked by its own name: DNS rebinding. */
+function refusalOfHost(isLoopback: boolean, { headers }: Request): Response | undefined {
+  return isLoopback && !isOfLoopback(headers.get('host')) ? failure('NOT_FOUND', { message: strange }) : undefined
+}
+
 /** The port is anybody's to choose: a tunnel has another one. */
 function isOfLoopback(host: string | null): boolean {
   return host !== null && isLoopbackHost(host.replace(/:\d+$/, ''))
-}
-
-/** Compares hashes, which are of one length, in constant time, and with each token, whichever is right [KEY1]. */
-function createCheck(tokens: readonly string[]): (given: string) => boolean {
-  const hashOf = (text: string) => createHash('sha256').update(text).digest()
-  const expected = tokens.map(hashOf)
-  return (given) => {
-    const hash = hashOf(given)
-    return expected.filter((each) => timingSafeEqual(hash, each)).length > 0
-  }
 }
 
 /** Whoever reads the error has to know which of the two listeners it is about. */

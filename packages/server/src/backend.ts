@@ -17,7 +17,7 @@ import type { Devices } from './ports/devices.ts'
 import type { Groups } from './ports/groups.ts'
 import type { Migrated, MigrationOptions } from './ports/migration.ts'
 import { newNodeName } from './ports/node-name.ts'
-import type { NodeDeath, Nodes, Uptime } from './ports/nodes.ts'
+import type { NodeDeath, Nodes, PeerNode, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
 import type { ProductStore } from './ports/product-store.ts'
@@ -83,6 +83,8 @@ export interface Backend {
   readonly hasSessions: boolean
   /** Resolves when Redis would take a write; at once where there is none [HEALTH1]. */
   tryRedis(): Promise<void>
+  /** The other nodes that serve, for operators. */
+  peers(): readonly PeerNode[]
   /** Sessions without a socket that may come back; undefined where no process knows all of them. */
   countAway(): number | undefined
   /** People can come back from now on: just before the service listens [END3]. */
@@ -219,6 +221,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     isShared: false,
     hasSessions: false,
     tryRedis: async () => {},
+    peers: () => [],
     countAway: sessions.countAway,
     serve: async () => uptime.serve(),
     async close() {
@@ -289,8 +292,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   }
   const { sessions, save } = cluster
   const { counters, wakes } = redis
-  const { uptime, clock, serve } = members
-  const shared = { isShared: true, hasSessions, tryRedis, countAway: () => undefined, serve, close }
+  const { uptime, clock, serve, peers } = members
+  const shared = { isShared: true, hasSessions, tryRedis, countAway: () => undefined, peers, serve, close }
   const nodes = nodesOf(members, cluster)
   return { stores, sessions, wakes, save, counters, localCounters, nodes, uptime, clock, ...shared }
 }

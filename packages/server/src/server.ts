@@ -2,7 +2,7 @@ import { createDemo } from '@ringwire/demo/demo'
 import description from '../package.json' with { type: 'json' }
 import { type AdminListener, listenForAdmin } from './admin.ts'
 import { type Backend, openBackend, type Stores } from './backend.ts'
-import { isLive } from './call/call.ts'
+import { isLive, type LiveCall } from './call/call.ts'
 import type { Domain } from './calls/domain.ts'
 import { removeAddress, writeAddress } from './config/address-file.ts'
 import { type Config, isLoopbackHost } from './config/config.ts'
@@ -14,6 +14,7 @@ import { createFront } from './front.ts'
 import type { HttpApp } from './http/app.ts'
 import type { LocalCounters } from './limits/limits.ts'
 import { type Listener, listen } from './listen.ts'
+import { agesOf } from './observability/ages.ts'
 import { type Descriptors, ownDescriptors } from './observability/descriptors.ts'
 import type { ServiceState } from './observability/health.ts'
 import { createJournal, type Journal } from './observability/journal.ts'
@@ -21,7 +22,7 @@ import type { Logger } from './observability/logger.ts'
 import { watchLoop } from './observability/loop-delay.ts'
 import { createMetrics, type Meter, type Present } from './observability/metrics.ts'
 import { processFamilies } from './observability/process-metrics.ts'
-import type { Status } from './observability/status.ts'
+import type { ProcessPresent, Status } from './observability/status.ts'
 import { createParts, type Part } from './parts.ts'
 import type { Clock } from './ports/clock.ts'
 import { isWorkerOf } from './ports/node-name.ts'
@@ -155,6 +156,7 @@ function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core
     ],
     live: front.health.live,
     ready: front.health.ready,
+    present: () => [processOf(front.gateway, domain, backend)],
   }
   const operators = createForOperators({ deps, status, journal, meter, counters: backend.localCounters })
   return [
@@ -310,12 +312,21 @@ function createForOperators({ deps, status, journal, meter, counters }: ForOpera
 }
 
 /** Of several nodes each tells of the calls whose caller it holds, so that their sum is the number of calls. */
-function presentOf(gateway: Gateway, { delivery, outbox }: Domain, { isShared, nodes, countAway }: Backend): Present {
+function presentOf(gateway: Gateway, domain: Domain, backend: Backend): Present {
   const calls = { ringing: 0, accepted: 0, connected: 0 }
-  for (const call of delivery.known.values()) {
-    if (isLive(call) && (!isShared || call.callerPlace.node === nodes.self)) calls[call.status]++
-  }
-  const away = countAway()
+  for (const call of ownCalls(domain, backend)) calls[call.status]++
+  const away = backend.countAway()
   const sessions = { connected: gateway.size(), ...(away !== undefined && { away }) }
-  return { connections: gateway.size(), sessions, calls, outboxOldestSeconds: outbox.oldestMs() / 1_000 }
+  return { connections: gateway.size(), sessions, calls, outboxOldestSeconds: domain.outbox.oldestMs() / 1_000 }
+}
+
+/** The same for the operator's page. */
+function processOf(gateway: Gateway, domain: Domain, backend: Backend): ProcessPresent {
+  const calls = agesOf(ownCalls(domain, backend), backend.clock.now())
+  return { node: backend.nodes.self, sockets: gateway.size(), calls, others: backend.peers() }
+}
+
+function* ownCalls({ delivery }: Domain, { isShared, nodes }: Backend): Generator<LiveCall> {
+  for (const call of delivery.known.values())
+    if (isLive(call) && (!isShared || call.callerPlace.node === nodes.self)) yield call
 }

@@ -49,8 +49,11 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
 }
 
 /** The side that answers: a worker, for as long as it runs. */
-export function answerQuestions({ families, ready }: Status): void {
-  const answers: { [Q in Question]: () => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = { metrics: families, ready }
+export function answerQuestions({ families, ready, present }: Status): void {
+  const answers: { [Q in Question]: () => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = {
+    ...{ metrics: families, ready },
+    present: async () => (await present())[0],
+  }
   process.on('message', async ({ id, question }: Asked) => {
     const answer = await answers[question]()
     // Whoever asked may be gone by now.

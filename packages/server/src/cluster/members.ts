@@ -1,6 +1,6 @@
 import type { Outage } from '../call/call.ts'
 import type { Cancel, Clock, Timers } from '../ports/clock.ts'
-import { type Nodes, outageMs, type Uptime } from '../ports/nodes.ts'
+import { type Nodes, outageMs, type PeerNode, type Uptime } from '../ports/nodes.ts'
 import { createDatabaseClock } from './database-clock.ts'
 import { beatLimitMs, beatMs, type Heartbeats } from './heartbeats.port.ts'
 import { createSeenNodes, type SeenNodesOptions } from './seen-nodes.ts'
@@ -21,6 +21,8 @@ export interface MembersOptions extends Omit<SeenNodesOptions, 'monotonic'> {
 export interface Members extends Pick<Nodes, 'self' | 'isDead' | 'others' | 'loads'> {
   /** The other nodes that have sessions in their memory: nodes of the previous version do not. */
   owners(): readonly string[]
+  /** The nodes that are known to serve, without this one, and what each says of its sockets. */
+  peers(): readonly PeerNode[]
   /** The process of a node was found dead: it is dead at once, until it says that it lives. */
   fell(node: string): void
   readonly uptime: Uptime
@@ -84,6 +86,7 @@ export function createMembers(options: MembersOptions): Members {
     isDead: nodes.isDead,
     others: () => nodes.living().map(([name]) => name),
     loads: () => nodes.living().flatMap(([, { sockets }]) => sockets ?? []),
+    peers: () => nodes.living().map(([node, { sockets }]) => ({ node, sockets: sockets ?? null })),
     owners: () => nodes.living().flatMap(([name, { ownsSessions }]) => (ownsSessions ? [name] : [])),
     fell: nodes.fell,
     async start() {

@@ -11,12 +11,13 @@ import type { Health } from '@ringwire/protocol/rest'
 import { countsOf, type Family, sumOf } from './families.ts'
 import type { HealthReport } from './health.ts'
 import { gauge } from './series.ts'
-import type { Status } from './status.ts'
+import type { ProcessPresent, Status } from './status.ts'
 
 /** What a worker is asked for, and how it answers. */
 export interface WorkerAnswers {
   metrics: readonly Family[]
   ready: HealthReport
+  present: ProcessPresent | undefined
 }
 
 export type Question = keyof WorkerAnswers
@@ -43,7 +44,7 @@ export interface MachineOptions {
 }
 
 /** A worker tries both stores within 1 s where it is asked for its readiness; what is later counts as silent. In ms. */
-const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000 }
+const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000, present: 1_000 }
 /** Of a worker that is killed, what it counted since it was asked last is lost: so it is asked this often, in ms. */
 const everyMs = 1_000
 
@@ -123,6 +124,10 @@ export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
         // Nothing comes to a worker that is gone; to one that hangs the kernel gives connections.
         const isReady = heard.length > 0 && heard.length === members.size && heard.every(({ status }) => status === 200)
         return healthOf(isReady, isReady, heard)
+      },
+      async present() {
+        const told = await Promise.all([...members].map((member) => ask(member, 'present')))
+        return told.filter((one) => one !== undefined)
       },
     },
     stop: () => clearInterval(timer),

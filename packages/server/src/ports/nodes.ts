@@ -21,6 +21,12 @@ export interface Nodes {
   told(call: Call): void
 }
 
+/** Another node that serves, and its sockets: null where it takes no clients, or does not say. */
+export interface PeerNode {
+  readonly node: string
+  readonly sockets: number | null
+}
+
 /** A run of a node is known to be over. */
 export interface NodeDeath {
   readonly node: string

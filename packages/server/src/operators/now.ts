@@ -1,0 +1,67 @@
+import type { HealthReport } from '../observability/health.ts'
+import { ageBounds, type ProcessPresent, type Status } from '../observability/status.ts'
+import { idOf } from '../ports/node-name.ts'
+import { everyMs, type Samples } from './samples.ts'
+
+export interface NowOptions {
+  readonly status: Status
+  readonly samples: Samples
+  readonly now: () => number
+}
+
+/** A store that is slow holds the page up no longer: it is told by what it said last. In ms. */
+const healthMs = 10
+
+/** What the operator's page begins with [ADM2]. It reads what is counted already: nothing of it grows with the sockets. */
+export function createNow({ status, samples, now }: NowOptions) {
+  let lastHealth: HealthReport | undefined
+
+  async function health(): Promise<HealthReport> {
+    const asked = status.ready().then((report) => {
+      lastHealth = report
+      return report
+    })
+    if (lastHealth === undefined) return asked
+    const { promise: late, resolve } = Promise.withResolvers<HealthReport>()
+    const last = lastHealth
+    const timer = setTimeout(() => resolve(last), healthMs)
+    return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+  }
+
+  /** `since`: points of the charts that the page has already, in ms since the epoch. */
+  return async (since: number) => {
+    const [present, { body }] = await Promise.all([status.present(), health()])
+    return {
+      at: new Date(now()).toISOString(),
+      health: body,
+      nodes: nodesOf(present),
+      connections: present.reduce((sum, { sockets }) => sum + sockets, 0),
+      calls: callsOf(present),
+      recent: samples.recent(),
+      every_ms: everyMs,
+      points: samples.after(since),
+    }
+  }
+}
+
+/** The processes of this machine, and those that they know of: by their run, so that a dead one is not taken for its next. */
+function nodesOf(present: readonly ProcessPresent[]) {
+  const others = present.flatMap(({ others }) => others).map((node) => ({ ...node, isHere: false }))
+  const here = present.map((node) => ({ ...node, isHere: true }))
+  return [...new Map([...others, ...here].map((node) => [node.node, node])).values()]
+    .map(({ node, sockets, isHere }) => ({ node: idOf(node), sockets, is_here: isHere }))
+    .sort((a, b) => (a.node < b.node ? -1 : 1))
+}
+
+function callsOf(present: readonly ProcessPresent[]) {
+  const sum = (status: keyof ProcessPresent['calls']) => {
+    const ages = present.map(({ calls }) => calls[status])
+    return Array.from({ length: ageBounds.length + 1 }, (_, i) => ages.reduce((all, one) => all + (one[i] ?? 0), 0))
+  }
+  return {
+    age_bounds_s: ageBounds,
+    ringing: sum('ringing'),
+    accepted: sum('accepted'),
+    connected: sum('connected'),
+  }
+}

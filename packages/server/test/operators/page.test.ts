@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
+import type { Browser } from 'playwright-core'
+import { adminUrlOf, startObserved } from '../admin/observed.ts'
+import { finish } from '../scenarios/calls/composition.ts'
+import { look, signIn, token } from './operator.ts'
+
+const stage = {} as { service: Service; browser: Browser }
+beforeAll(async () => {
+  const [service, browser] = await Promise.all([
+    startObserved({ RINGWIRE_ADMIN_TOKEN: token, RINGWIRE_RING_TIMEOUT_MS: '120000' }),
+    openBrowser(),
+  ])
+  Object.assign(stage, { service, browser })
+}, 120_000)
+afterAll(async () => {
+  await stage.browser?.close()
+  if (stage.service) await finish(stage.service)
+})
+
+test('[ADM2] a wrong token is said; the right one leads in, and signing out leads to the form', async () => {
+  const { browser, service } = stage
+  const page = await browser.newPage()
+  await page.goto(`${await adminUrlOf(service)}/admin/`)
+  await page.fill('[data-testid=token]', 'not the token')
+  await page.click('[data-testid=enter]')
+  await page.waitForSelector('[role=alert]:has-text("This is not the admin token.")')
+  expect(await look(page, 'sign-in')).toEqual([])
+  await page.close()
+  const operator = await signIn(browser, service)
+  await operator.page.click('[data-testid=leave]')
+  await operator.page.waitForSelector('[data-testid=token]')
+  await operator.page.reload()
+  await operator.page.waitForSelector('[data-testid=token]')
+  expect(operator.faults).toEqual([])
+  await operator.page.close()
+}, 60_000)
+
+test('[ADM2] Now shows the sockets, the calls and the stores, and goes on by itself', async () => {
+  const { browser, service } = stage
+  const operator = await signIn(browser, service)
+  const { page } = operator
+  await page.waitForSelector('[data-testid=health]:has-text("Database: ok")')
+  const pair = await connectPair(service)
+  await acceptedCall(pair)
+  const other = await connectPair(service)
+  await invite(other.caller, other.calleeId)
+  await page.waitForSelector('[data-testid=chart-Connections] strong:has-text("4")')
+  const ages = page.locator('[data-testid=calls-by-age] tbody tr')
+  await page.waitForFunction(() =>
+    document.querySelectorAll('[data-testid=calls-by-age] tbody tr')[1]?.textContent?.startsWith('accepted1'),
+  )
+  expect(await ages.first().textContent()).toStartWith('ringing1')
+  await page.waitForFunction(
+    () => (document.querySelector('[data-testid=chart-Invites] .line')?.getAttribute('d') ?? '').length > 10,
+  )
+  expect(await operator.look('now')).toEqual([])
+  await Promise.all([pair, other].flatMap(({ caller, callee }) => [caller.close(), callee.close()]))
+  await page.waitForSelector('[data-testid=chart-Connections] strong:has-text("0")')
+  expect(operator.faults).toEqual([])
+  await page.close()
+}, 60_000)
