@@ -1,13 +1,16 @@
-// The backend: it knows who is signed in, gets tokens for them, and hears of their calls by webhooks.
+// The backend: it knows who is signed in, gets tokens for them, decides whether their calls may ring, and hears of them by
+// webhooks.
 import { RingwireError, WebhookVerificationError, webhooks } from '@ringwire/server-sdk'
 import { steps } from './book.mjs'
 import { createDesk } from './desk.mjs'
-import { deviceOf, people, signedIn, signIn, signOut } from './people.mjs'
+import { deviceOf, people, personOf, signedIn, signIn, signOut } from './people.mjs'
+import { createQueue } from './queue.mjs'
 
 const mostBytes = 64 * 1024
 
-export function createBackend({ ringwire, book, serviceUrl, vapidPublicKey, webhookSecret }) {
-  const desk = createDesk({ ringwire, book })
+export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKey, webhookSecret, inviteSecret }) {
+  const queue = createQueue()
+  const desk = createDesk({ ringwire, book, hours, queue })
 
   const routes = {
     'GET /api/start'(request) {
@@ -35,16 +38,32 @@ export function createBackend({ ringwire, book, serviceUrl, vapidPublicKey, webh
       if (user === undefined) return response.writeHead(401).end()
       desk.watch(user, response)
     },
-    /** Ringwire's, and nobody else's: what is not signed is not read. */
+    /** The customer who waits longest, for an agent who calls now. No other agent gets the same one. */
+    'POST /api/queue/next'(request, response) {
+      if (signedIn(request)?.role !== 'agent') return response.writeHead(403).end()
+      const userId = queue.next((it) => book.isInCall({ role: 'customer', user_id: it }))
+      return userId === undefined ? response.writeHead(204).end() : personOf({ role: 'customer', user_id: userId })
+    },
+    'POST /api/queue/leave'(request, response) {
+      const user = signedIn(request)
+      if (user === undefined) return response.writeHead(401).end()
+      queue.leave(user.user_id)
+      response.writeHead(204).end()
+      desk.changed()
+    },
+    /** Ringwire asks before a call rings. */
+    async 'POST /invites'(request, response) {
+      const question = await signed(request, webhooks.verifyInvite, inviteSecret)
+      if (question === undefined) return response.writeHead(401).end()
+      const isClosed = question.data.caller.role === 'customer' && !hours.isOpen()
+      return isClosed ? { decision: 'refuse', reason: 'closed' } : { decision: 'allow' }
+    },
+    /** Ringwire tells what became of calls. */
     async 'POST /webhooks'(request, response) {
-      const payload = await bodyOf(request)
-      try {
-        const { type, data } = webhooks.verify({ payload, headers: request.headers, secret: webhookSecret })
-        if (steps.includes(type)) book.write(data)
-      } catch (error) {
-        if (!(error instanceof WebhookVerificationError)) throw error
-        return response.writeHead(401).end()
-      }
+      const event = await signed(request, webhooks.verify, webhookSecret)
+      if (event === undefined) return response.writeHead(401).end()
+      const { type, data } = event
+      if (steps.includes(type) && book.write(data)) queue.heard(data)
       // It is written: Ringwire need not send it again.
       response.writeHead(204).end()
       desk.changed()
@@ -68,6 +87,17 @@ export function createBackend({ ringwire, book, serviceUrl, vapidPublicKey, webh
       response.writeHead(error instanceof RingwireError ? 503 : 500).end()
     }
     return true
+  }
+}
+
+/** What Ringwire sent, and nobody else: undefined where it is not signed with this secret. */
+async function signed(request, verify, secret) {
+  const payload = await bodyOf(request)
+  try {
+    return verify({ payload, headers: request.headers, secret })
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return undefined
+    throw error
   }
 }
 

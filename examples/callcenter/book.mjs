@@ -25,11 +25,17 @@ export function openBook(file) {
   }
   const newestFirst = () => [...calls.values()].sort((a, b) => b.started_at.localeCompare(a.started_at))
   return {
-    /** The call as it is now, of a webhook or of the API. */
+    /** The call as it is now, of a webhook or of the API. False: it is known already. */
     write(call) {
-      if (take(call)) appendFileSync(file, `${JSON.stringify(call)}\n`)
+      const isNew = take(call)
+      if (isNew) appendFileSync(file, `${JSON.stringify(call)}\n`)
+      return isNew
     },
     live: () => newestFirst().filter(isLive).reverse(),
+    isInCall: ({ role, user_id }) =>
+      [...calls.values()].some(
+        (call) => isLive(call) && [call.caller, call.callee].some((it) => it.role === role && it.user_id === user_id),
+      ),
     over: () => newestFirst().filter((call) => !isLive(call)),
   }
 }

@@ -1,11 +1,11 @@
 // What the pages show: who is there, who waits, what was. Pages listen with EventSource and get the whole of it anew.
-import { agents, people } from './people.mjs'
+import { agents, personOf } from './people.mjs'
 
 /** So often Ringwire is asked who is there, while anybody looks. In ms. */
 const lookMs = 2_000
 const mostShown = 20
 
-export function createDesk({ ringwire, book }) {
+export function createDesk({ ringwire, book, hours, queue }) {
   const watchers = new Map()
   let present = new Map()
   let reachable = true
@@ -18,6 +18,7 @@ export function createDesk({ ringwire, book }) {
   }
 
   async function look() {
+    queue.seen(new Set([...watchers.values()].map(({ person }) => person.user_id)))
     try {
       const states = agents.map(async ({ role, user_id }) => [
         user_id,
@@ -35,12 +36,23 @@ export function createDesk({ ringwire, book }) {
   /** The name of a callee is known to Ringwire once it has answered, and here always. */
   const named = (party) => ({
     ...party,
-    display_name: people.find(({ user_id, role }) => user_id === party.user_id && role === party.role)?.display_name,
+    display_name: personOf(party)?.display_name,
   })
-  const shown = ({ call_uuid, status, caller, callee, context_id, started_at, accepted_at, ended_at }) => ({
-    ...{ call_uuid, status, caller: named(caller), callee: named(callee), context_id },
+  const shown = ({ call_uuid, status, end_reason, caller, callee, context_id, started_at, accepted_at, ended_at }) => ({
+    ...{ call_uuid, status, end_reason, caller: named(caller), callee: named(callee), context_id },
     ...{ started_at, accepted_at, ended_at },
   })
+
+  /** Agents see who waits, customers at which place they are. */
+  function queueOf({ role, user_id }) {
+    const waiting = queue.list()
+    if (role === 'customer') return { place: waiting.findIndex(({ userId }) => userId === user_id) + 1 }
+    const shownOf = ({ userId, since }) => {
+      const { display_name, context_id } = personOf({ role: 'customer', user_id: userId })
+      return { user_id: userId, display_name, context_id, since }
+    }
+    return { queue: waiting.map(shownOf) }
+  }
 
   /** Agents see every call, customers their own. */
   function viewOf({ role, user_id }) {
@@ -48,6 +60,8 @@ export function createDesk({ ringwire, book }) {
     const visible = role === 'agent' ? () => true : isMine
     return {
       reachable,
+      hours: { isOpen: hours.isOpen(), text: hours.text() },
+      ...queueOf({ role, user_id }),
       agents: agents.map(({ user_id, display_name, about }) => ({
         ...{ user_id, display_name, about },
         state: present.get(user_id) ?? 'away',

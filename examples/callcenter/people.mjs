@@ -8,10 +8,12 @@ const desk = (about) => ({ context_type: 'desk', context_id: 'support', about })
 const everybody = {
   ben: { user_id: 'ben', display_name: 'Ben', role: 'agent', ...desk('Orders and delivery') },
   cora: { user_id: 'cora', display_name: 'Cora', role: 'agent', ...desk('Returns and refunds') },
+  eve: { user_id: 'eve', display_name: 'Eve', role: 'agent', ...desk('Everything else') },
   ann: { user_id: 'ann', display_name: 'Ann', role: 'customer', ...order('1042') },
   dan: { user_id: 'dan', display_name: 'Dan', role: 'customer', ...order('2077') },
 }
 export const people = Object.values(everybody)
+export const personOf = ({ role, user_id }) => people.find((it) => it.user_id === user_id && it.role === role)
 export const agents = people.filter(({ role }) => role === 'agent')
 
 /** Who is signed in, by the session of the cookie. */

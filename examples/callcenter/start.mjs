@@ -1,6 +1,6 @@
 // `npm start`: the service, with a key that is made for this run, and the call centre on http://127.0.0.1:3000.
-// Where RINGWIRE_URL, RINGWIRE_KEY_ID, RINGWIRE_KEY_SECRET, WEBHOOK_SECRET and RINGWIRE_VAPID_PUBLIC_KEY are set, it uses
-// that service.
+// Where RINGWIRE_URL, RINGWIRE_KEY_ID, RINGWIRE_KEY_SECRET, WEBHOOK_SECRET, INVITE_SECRET and RINGWIRE_VAPID_PUBLIC_KEY are
+// set, it uses that service.
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { createRingwire } from '@ringwire/server-sdk'
 import { build } from 'esbuild'
 import { createBackend } from './backend.mjs'
 import { openBook, steps } from './book.mjs'
+import { openHours } from './hours.mjs'
 
 const { RINGWIRE_URL, PORT = '3000' } = process.env
 // KEY_ID and SECRET are earlier names of the same.
@@ -31,6 +32,7 @@ const vapid = vapidKeys()
 const serviceUrl = RINGWIRE_URL ?? (await startService())
 const ringwire = createRingwire({ url: serviceUrl, keyId, secret })
 const book = openBook(`${data}/calls.jsonl`)
+const hours = openHours(`${data}/hours.json`)
 
 const files = {
   '/': ['page/index.html', 'text/html'],
@@ -68,9 +70,11 @@ const server = createServer(async (request, response) => {
 server.listen(Number(PORT), '127.0.0.1', async () => {
   const url = `http://127.0.0.1:${server.address().port}`
   const webhookSecret = process.env.WEBHOOK_SECRET ?? (await webhookEndpoint(`${url}/webhooks`))
+  const inviteSecret = process.env.INVITE_SECRET ?? (await decideAt(`${url}/invites`))
   // What began while nobody listened here is asked for.
   for await (const call of ringwire.calls.all({ status: 'live' })) book.write(call)
-  backend = createBackend({ ringwire, book, serviceUrl, vapidPublicKey: vapid.publicKey, webhookSecret })
+  const secrets = { webhookSecret, inviteSecret }
+  backend = createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKey: vapid.publicKey, ...secrets })
   console.log(`Open ${url} here and in a private window`)
 })
 
@@ -96,6 +100,11 @@ async function webhookEndpoint(url) {
   if (known === undefined) return (await webhooks.create({ url, description, events: steps })).secret
   await webhooks.change(known.id, { url, enabled: true })
   return (await webhooks.rotate(known.id)).secret
+}
+
+/** Where Ringwire asks before a call rings. While nobody answers there, calls ring. Answers the secret. */
+async function decideAt(invite_url) {
+  return (await ringwire.product.change({ invite_url, invite_failure: 'allow' })).invite_secret
 }
 
 /** Resolves with the URL of the service when it listens. It ends with this process. */

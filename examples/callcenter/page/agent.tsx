@@ -1,15 +1,16 @@
-/** An agent sees who waits, and is woken when this page is closed. */
+/** An agent sees who waits and calls them, and is woken when this page is closed. */
+import { useCallClient } from '@ringwire/client/react'
 import { useCallUi } from '@ringwire/ui'
 import { useEffect, useState } from 'react'
-import type { Desk, Person, Start } from './backend.ts'
-import { Avatar, History, List, LiveRow, Page, useDesk } from './parts.tsx'
+import { client, type Desk, nextOfQueue, type Person, type Start, type Waiting } from './backend.ts'
+import { Avatar, History, List, LiveRow, Page, useDesk, useNow } from './parts.tsx'
 import { useWaking, type Waking } from './waking.ts'
-import { agentWords } from './words.ts'
+import { agentWords, clockText, sidesOf } from './words.ts'
 
 export function AgentPage({ user, start }: { user: Person; start: Start }) {
   const desk = useDesk()
   const waking = useWaking(start)
-  const waiting = desk?.live.filter(({ status }) => status === 'ringing')
+  const ringing = desk?.live.filter(({ status }) => status === 'ringing')
   const talking = desk?.live.filter(({ status }) => status !== 'ringing')
   const colleagues = desk?.agents.filter(({ user_id }) => user_id !== user.user_id)
   const idle = (
@@ -22,12 +23,18 @@ export function AgentPage({ user, start }: { user: Person; start: Start }) {
     <Page user={user} desk={desk} idle={idle} onLeave={waking.stop}>
       <WakingCard waking={waking} />
       <Asked desk={desk} />
-      <List title="Waiting" empty="Nobody waits." count={waiting?.length}>
-        {waiting?.map((call) => (
+      <NextCaller queue={desk?.queue} />
+      <List title="Queue" empty="Nobody waits." count={desk?.queue?.length}>
+        {desk?.queue?.map((customer) => (
+          <QueueRow key={customer.user_id} customer={customer} />
+        ))}
+      </List>
+      <List title="Ringing" empty="No call rings." count={ringing?.length}>
+        {ringing?.map((call) => (
           <LiveRow
             key={call.call_uuid}
             call={call}
-            note={`For ${nameFor(call.callee, user)} · order ${call.context_id}`}
+            note={`For ${nameFor(sidesOf(call).agent, user)} · order ${call.context_id}`}
           />
         ))}
       </List>
@@ -36,7 +43,7 @@ export function AgentPage({ user, start }: { user: Person; start: Start }) {
           <LiveRow
             key={call.call_uuid}
             call={call}
-            note={`With ${nameFor(call.callee, user)} · order ${call.context_id}`}
+            note={`With ${nameFor(sidesOf(call).agent, user)} · order ${call.context_id}`}
           />
         ))}
       </List>
@@ -52,8 +59,54 @@ export function AgentPage({ user, start }: { user: Person; start: Start }) {
           </li>
         ))}
       </List>
-      <History desk={desk} side={({ caller, callee }) => (caller.role === 'customer' ? caller : callee)} />
+      <History desk={desk} side={(call) => sidesOf(call).customer} />
     </Page>
+  )
+}
+
+/** Offers the customer who waits longest, while this agent is in no call. */
+function NextCaller({ queue }: { queue: Desk['queue'] }) {
+  const { call, place } = useCallUi()
+  const { state } = useCallClient(client)
+  const [problem, setProblem] = useState('')
+  const [first] = queue ?? []
+  if (first === undefined || call !== undefined) return null
+  const callNext = async () => {
+    try {
+      const next = await nextOfQueue()
+      if (next === undefined) return setProblem('A colleague was faster.')
+      setProblem('')
+      const { user_id: userId, display_name: displayName, context_id: contextId } = next
+      place({ userId, role: 'customer', displayName, contextType: 'order', contextId })
+    } catch {
+      setProblem('That did not work. Try again in a moment.')
+    }
+  }
+  return (
+    <section className="card call-out" data-testid="next-caller">
+      <h2>Next caller</h2>
+      <p>
+        {first.display_name} · order {first.context_id}
+      </p>
+      <button type="button" disabled={state.name !== 'online'} onClick={() => void callNext()}>
+        Call {first.display_name}
+      </button>
+      {problem !== '' && <p role="status">{problem}</p>}
+    </section>
+  )
+}
+
+function QueueRow({ customer: { user_id, display_name, context_id, since } }: { customer: Waiting }) {
+  const now = useNow()
+  return (
+    <li className="row" data-waiting={user_id}>
+      <Avatar name={display_name} />
+      <span className="what">
+        <strong>{display_name}</strong>
+        <span>Order {context_id}</span>
+      </span>
+      <span className="clock">{clockText(now - since)}</span>
+    </li>
   )
 }
 

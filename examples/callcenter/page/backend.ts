@@ -25,6 +25,7 @@ export interface Agent {
 export interface DeskCall {
   readonly call_uuid: string
   readonly status: string
+  readonly end_reason: string | null
   readonly caller: { readonly user_id: string; readonly role: string; readonly display_name: string }
   readonly callee: DeskCall['caller']
   readonly context_id: string
@@ -33,9 +34,24 @@ export interface DeskCall {
   readonly ended_at: string | null
 }
 
+/** A customer who reached nobody. */
+export interface Waiting {
+  readonly user_id: string
+  readonly display_name: string
+  readonly context_id: string
+  /** In ms since the epoch. */
+  readonly since: number
+}
+
 export interface Desk {
   /** Whether the backend could ask Ringwire who is there. */
   readonly reachable: boolean
+  /** When customers can call. */
+  readonly hours: { readonly isOpen: boolean; readonly text: string }
+  /** Of a customer: the place in the queue from 1, or 0. */
+  readonly place?: number
+  /** Of an agent: who waits, the longest first. */
+  readonly queue?: readonly Waiting[]
   readonly agents: readonly Agent[]
   /** Calls that ring or go on, the longest first. */
   readonly live: readonly DeskCall[]
@@ -64,6 +80,17 @@ export async function signOut(): Promise<void> {
   client.close()
   await fetch('/api/sign-out', { method: 'POST' })
   location.assign('/')
+}
+
+/** The customer who waits longest, for this agent only; undefined if another agent was faster. */
+export async function nextOfQueue(): Promise<(Person & { readonly context_id: string }) | undefined> {
+  const response = await fetch('/api/queue/next', { method: 'POST' })
+  if (!response.ok) throw new Error(`queue: ${response.status}`)
+  return response.status === 204 ? undefined : response.json()
+}
+
+export async function leaveQueue(): Promise<void> {
+  await fetch('/api/queue/leave', { method: 'POST' })
 }
 
 /** What the backend says of the desk, whenever it changes; undefined while it cannot be heard. */

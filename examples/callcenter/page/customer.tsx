@@ -1,27 +1,47 @@
 /** A customer sees who is there, and calls. */
 import { useCallClient } from '@ringwire/client/react'
 import { useCallUi } from '@ringwire/ui'
-import { type Agent, client, type Person } from './backend.ts'
+import { type Agent, client, leaveQueue, type Person } from './backend.ts'
 import { Avatar, History, List, Page, useDesk } from './parts.tsx'
-import { agentWords } from './words.ts'
+import { agentWords, sidesOf } from './words.ts'
 
 export function CustomerPage({ user }: { user: Person }) {
   const desk = useDesk()
   const idle = (
     <>
       <h2>How can we help?</h2>
-      <p>Choose somebody to call. You talk in this page.</p>
+      {desk?.hours.isOpen === false ? (
+        <p>We are closed now. You reach us {desk.hours.text}.</p>
+      ) : (
+        <p>Choose somebody to call. You talk in this page.</p>
+      )}
     </>
   )
   return (
     <Page user={user} desk={desk} idle={idle}>
+      {desk?.place ? <Place place={desk.place} /> : null}
       <List title="Agents" empty="Nobody works here." count={desk?.agents.length}>
         {desk?.agents.map((agent) => (
           <AgentRow key={agent.user_id} agent={agent} />
         ))}
       </List>
-      <History desk={desk} side={({ caller, callee }) => (caller.role === 'agent' ? caller : callee)} />
+      <History desk={desk} side={(call) => sidesOf(call).agent} />
     </Page>
+  )
+}
+
+/** Nobody could take the call. */
+function Place({ place }: { place: number }) {
+  const { call } = useCallUi()
+  if (call !== undefined) return null
+  return (
+    <section className="card call-out" role="status" data-testid="queued">
+      <h2>You are number {place} in the queue</h2>
+      <p>Keep this page open. The next agent who is free calls you.</p>
+      <button type="button" className="quiet" id="leave-queue" onClick={() => void leaveQueue()}>
+        Leave the queue
+      </button>
+    </section>
   )
 }
 

@@ -1,10 +1,10 @@
 /** What both pages are made of. */
 import { useCallClient } from '@ringwire/client/react'
-import { CallProvider, CallStage, IncomingDialog, RestorableCalls } from '@ringwire/ui'
+import { CallProvider, CallStage, english, IncomingDialog, RestorableCalls, type Words } from '@ringwire/ui'
 import '@ringwire/ui/ui.css'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useMemo, useState } from 'react'
 import { client, type Desk, type DeskCall, type Person, signOut, watchDesk } from './backend.ts'
-import { clockText, connectionText, outcomeText, type Side, waitText } from './words.ts'
+import { clockText, connectionText, outcomeText, type Side, sidesOf, waitText } from './words.ts'
 
 export function Avatar({ name }: { name: string }) {
   const hue = [...name].reduce((sum, char) => sum + (char.codePointAt(0) ?? 0) * 47, 0) % 360
@@ -20,13 +20,15 @@ export function Page({ user, desk, idle, children, onLeave }: PageProps) {
   const { state } = useCallClient(client)
   useEffect(() => client.connect(), [])
   const problem = connectionText(state) ?? (desk?.reachable === false ? unreachable : undefined)
+  const hours = desk?.hours.text
+  const words = useMemo(() => wordsWith(hours), [hours])
   const leave = async () => {
     await onLeave?.()
     await signOut()
   }
   return (
-    // A customer who calls during a call waits, and rings when that one is over.
-    <CallProvider client={client} busy="hold">
+    // A second call shows during the first one, which can be put on hold for it.
+    <CallProvider client={client} busy="wait" words={words}>
       <header>
         <Avatar name={user.display_name} />
         <p className="what">
@@ -67,6 +69,14 @@ interface PageProps {
   onLeave?(): Promise<void>
 }
 
+/** The backend refuses calls for one reason only: nobody works at this hour. */
+function wordsWith(hours: string | undefined): Partial<Words> {
+  return {
+    over: (ended) =>
+      ended.state.error?.code === 'CALL_REFUSED' ? `We are closed now. You reach us ${hours}.` : english.over(ended),
+  }
+}
+
 const unreachable = 'Ringwire does not answer the backend. Who is there may be out of date.'
 
 /** Undefined before the first news, and while there are none. */
@@ -100,11 +110,12 @@ interface ListProps {
 /** A call that rings or goes on. */
 export function LiveRow({ call, note }: { call: DeskCall; note: string }) {
   const now = useNow()
+  const { customer } = sidesOf(call)
   return (
     <li className="row" data-call={call.call_uuid}>
-      <Avatar name={call.caller.display_name} />
+      <Avatar name={customer.display_name} />
       <span className="what">
-        <strong>{call.caller.display_name}</strong>
+        <strong>{customer.display_name}</strong>
         <span>{note}</span>
       </span>
       <span className="clock">{clockText(now - Date.parse(call.accepted_at ?? call.started_at))}</span>
@@ -133,7 +144,7 @@ export function History({ desk, side }: { desk: Desk | undefined; side: Side }) 
 }
 
 /** Anew each second. */
-function useNow(): number {
+export function useNow(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000)

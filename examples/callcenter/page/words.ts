@@ -12,6 +12,10 @@ export const agentWords: Record<Agent['state'], string> = {
   away: 'Away',
 }
 
+export function sidesOf({ caller, callee }: DeskCall): { customer: DeskCall['caller']; agent: DeskCall['caller'] } {
+  return caller.role === 'customer' ? { customer: caller, agent: callee } : { customer: callee, agent: caller }
+}
+
 /** What is wrong with the connection; undefined where nothing is. */
 export function connectionText({ name, why }: ConnectionState): string | undefined {
   if (name === 'closed' && why.code === 'replaced')
@@ -37,7 +41,7 @@ export function waitText(at: string): string {
 
 /** How a call went, and whether that is bad news. */
 export function outcomeText(call: DeskCall, side: Side): { text: string; tone: 'good' | 'bad' } {
-  const { status, accepted_at, ended_at, caller, callee, context_id } = call
+  const { status, end_reason, accepted_at, ended_at, caller, callee, context_id } = call
   const other = side(call) === caller ? callee.display_name : `order ${context_id}`
   switch (status) {
     case 'ended':
@@ -48,7 +52,8 @@ export function outcomeText(call: DeskCall, side: Side): { text: string; tone: '
     case 'missed':
       return { text: `Nobody answered · ${other}`, tone: 'bad' }
     case 'rejected':
-      return { text: `Declined · ${other}`, tone: 'bad' }
+      // The backend's own reason: it refused the call.
+      return { text: `${end_reason === 'closed' ? 'We were closed' : 'Declined'} · ${other}`, tone: 'bad' }
     case 'cancelled':
       return { text: `Given up · ${other}`, tone: 'bad' }
     case 'busy':

@@ -53,7 +53,7 @@ function Idle({ name }: { name: Name }) {
 function Phone({ name }: { name: Name }) {
   useEffect(() => client.connect(), [])
   return (
-    <CallProvider client={client}>
+    <CallProvider client={client} busy="wait">
       <RestorableCalls />
       <div className="stage">
         <CallStage keys idle={<Idle name={name} />} />
