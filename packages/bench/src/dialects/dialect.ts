@@ -37,7 +37,7 @@ export interface Dialect {
 }
 
 export interface Numbered {
-  /** The number that `candidateMessage` carries: the first one, and it keeps its number of digits. */
+  /** The number that `candidateMessage` carries: the first one. */
   readonly first: number
   /** What stands before the number in a message that is sent, and at the end of one that comes. */
   readonly sentAfter: string

@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { ServerWebSocket } from 'bun'
+import { startSystem } from '../systems.ts'
 import { prepareRelay } from './relay.ts'
 
 type Socket = ServerWebSocket<{ id: string }>
 
 /** The protocol of peers/bare-bun.ts, with a chance to misbehave: `deliver` sends a message as often as it likes. */
-function relay(deliver: (peer: Socket, text: string, number: number) => void) {
+function relay(deliver: (peer: Socket, text: string, number: number, sender: Socket) => void) {
   const clients = new Map<string, Socket>()
   let number = 0
   return Bun.serve<{ id: string }>({
@@ -20,7 +24,7 @@ function relay(deliver: (peer: Socket, text: string, number: number) => void) {
       message(socket, text) {
         const message = JSON.parse(String(text))
         message.from = socket.data.id
-        deliver(clients.get(message.to)!, JSON.stringify(message), ++number)
+        deliver(clients.get(message.to)!, JSON.stringify(message), ++number, socket)
       },
     },
   })
@@ -35,6 +39,35 @@ async function load(port: number, window: number, measureMs = 50) {
     await prepared.release()
   }
 }
+
+describe('the service', () => {
+  test.each(['ringwire', 'extended', 'acknowledged'] as const)(
+    '%s: every message arrives, in order',
+    async (system) => {
+      const directory = mkdtempSync(join(tmpdir(), 'ringwire-test-'))
+      const server = await startSystem(system, null, directory)
+      try {
+        const target = { system, port: server.port, pid: server.pid, core: null } as const
+        const prepared = await prepareRelay({ kind: 'relay', target, pairs: 2, firstPair: 0 })
+        const result = await prepared.run({ window: 16, warmupMs: 10, measureMs: 300 })
+        // The numbers of an extended client get longer twice until then.
+        expect(result.sent).toBeGreaterThan(4 * 100)
+        expect(result.received).toBe(result.sent)
+        await prepared.release()
+      } finally {
+        await server.stop()
+        rmSync(directory, { recursive: true, force: true })
+      }
+    },
+    60_000,
+  )
+})
+
+test('a message that the service refuses is an error at once, with what it said', async () => {
+  using server = relay((_peer, _text, _number, sender) => void sender.send('{"event":"call.error"}'))
+  const target = { system: 'bare', port: server.port!, pid: process.pid, core: null } as const
+  await expect(prepareRelay({ kind: 'relay', target, pairs: 1, firstPair: 0 })).rejects.toThrow('was refused')
+})
 
 describe('counting', () => {
   test.each([1, 2, 16])('with %i in flight every message that was sent is received', async (window) => {

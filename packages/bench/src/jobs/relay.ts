@@ -62,8 +62,10 @@ async function probe(dialect: Dialect, pair: Pair): Promise<[End, End]> {
   const ends: End[] = []
   for (const side of SIDES) {
     const from = other(side)
+    const refused = refusalOf(pair[from])
     pair[from].socket.send(dialect.candidateMessage(pair, from))
-    const text = await nextCandidate(dialect, pair, side)
+    const text = await Promise.race([nextCandidate(dialect, pair, side), refused])
+    pair[from].socket.onText = pair[from].socket.toInbox
     const wrong = dialect.wrongWith(text, pair, from)
     if (wrong !== null) throw new Error(`${pair[side].id} received ${wrong}`)
     ends.push(newEnd(dialect, pair, side, text))
@@ -72,6 +74,16 @@ async function probe(dialect: Dialect, pair: Pair): Promise<[End, End]> {
   caller.peer = callee
   callee.peer = caller
   return [caller, callee]
+}
+
+/** Rejects when the service refuses what this client sends: its peer would wait for that in vain. */
+function refusalOf({ id, socket }: Client): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  socket.onText = (text) => {
+    if (text.includes('"call.error"')) reject(new Error(`${id} was refused: ${text}`))
+    else socket.toInbox(text)
+  }
+  return promise
 }
 
 async function nextCandidate(dialect: Dialect, pair: Pair, side: Side): Promise<string> {
@@ -83,8 +95,9 @@ async function nextCandidate(dialect: Dialect, pair: Pair, side: Side): Promise<
 
 function newEnd(dialect: Dialect, pair: Pair, side: Side, expected: string): End {
   const text = dialect.candidateMessage(pair, side)
-  const frame = pair[side].socket.frame(text)
-  const outlet = dialect.numbered === undefined ? fixedOutlet(frame) : numberedOutlet(frame, text, dialect.numbered)
+  const frameOf = (it: string) => pair[side].socket.frame(it)
+  const { numbered } = dialect
+  const outlet = numbered === undefined ? fixedOutlet(frameOf(text)) : numberedOutlet(frameOf, text, numbered)
   return { client: pair[side], peer: null, outlet, expected, sent: 0, received: 0, replies: 0, sentAt: 0 }
 }
 
