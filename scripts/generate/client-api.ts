@@ -26,6 +26,7 @@ const entries: { from: string; files: { file: string; names?: string[] }[] }[] =
   },
   { from: '@ringwire/client/presence', files: [{ file: 'presence.ts' }] },
   { from: '@ringwire/client/take', files: [{ file: 'take.ts' }] },
+  { from: '@ringwire/client/transfer', files: [{ file: 'transfer.ts' }] },
   { from: '@ringwire/client/waiting', files: [{ file: 'waiting.ts' }] },
 ]
 

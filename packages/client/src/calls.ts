@@ -3,20 +3,12 @@ import type { CallRinging } from '@ringwire/protocol/events/call'
 import type { CallPort, CallSeed, LiveCall } from './call.ts'
 import { createCallList } from './call-list.ts'
 import { catchUp, confirm, hear, hearAway } from './call-news.ts'
-import { participant, rings, ringsHere } from './call-state.ts'
+import { ringsHere } from './call-state.ts'
 import { type Inviting, placeCall } from './invites.ts'
 import type { Listeners } from './listeners.ts'
-import type { Reply, Requests } from './requests.ts'
-import {
-  type Call,
-  type CallOptions,
-  type CallState,
-  type ClientEvents,
-  type Direction,
-  ownReasons,
-  type Peer,
-  type RingwireErrorShape,
-} from './types.ts'
+import type { Requests } from './requests.ts'
+import { seedOfActive, seedOfRing } from './seeds.ts'
+import { type Call, type CallOptions, type ClientEvents, ownReasons, type RingwireErrorShape } from './types.ts'
 import type { Push } from './wire.ts'
 
 export interface CallsOptions extends Omit<Inviting, 'list'>, Pick<CallPort, 'self' | 'client' | 'rejected'> {
@@ -90,20 +82,12 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
     },
     adopt,
 
-    /** Goes on here with a call that is at another session of this participant [TAKE1]. */
-    take(active: ActiveCall): Call {
-      const known = list.live.get(active.call_uuid)
-      if (known) return known.call
-      const it = list.add(seedOfActive(active, localTime(active.expires_at)))
-      hearAway(it, localTime, active.peer.away)
+    live: list.live,
+    /** One of the calls of the client from now on. */
+    add(seed: CallSeed): LiveCall {
+      const it = list.add(seed)
       list.refresh()
-      const onReply = (reply: Reply) => {
-        if (!reply.ok) it.apply({ type: 'over', reason: ownReasons.failed, error: reply.error })
-      }
-      void requests.ask({ event: 'call.take', data: { call_uuid: active.call_uuid }, insistent: true, onReply })
-      // What the application makes of it in this turn begins anew with it.
-      queueMicrotask(() => it.resync(true))
-      return it.call
+      return it
     },
 
     /** Ends what this session holds; what rings here goes on elsewhere. */
@@ -116,27 +100,6 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
       for (const it of [...list.live.values()]) it.apply({ type: 'over', reason: ownReasons.closed, error })
     },
   }
-}
-
-/** A call of which this client only knows what the service says. */
-function seedOf(data: ActiveCall | CallRinging, direction: Direction, peer: Peer, state: CallState): CallSeed {
-  const { call_uuid: callUuid, call_type: callType, context_type: contextType, context_id: contextId } = data
-  const metadata = 'metadata' in data ? data.metadata : undefined
-  const peerState = { away: null, media: null, held: false }
-  return { callUuid, direction, peer, peerState, callType, contextType, contextId, metadata, state }
-}
-
-function seedOfRing(data: CallRinging, expiresAt: number): CallSeed {
-  const peer = { userId: data.caller_user_id, role: data.caller_role, displayName: data.display_name }
-  return seedOf(data, 'incoming', peer, rings('incoming', expiresAt))
-}
-
-function seedOfActive(active: ActiveCall, expiresAt: number): CallSeed {
-  const { status, direction, peer } = active
-  const state = status === 'ringing' ? rings(direction, expiresAt) : { name: status }
-  // Nobody of a group that is called has answered yet.
-  const known = { ...peer, user_id: peer.user_id ?? '' }
-  return seedOf(active, direction, { ...participant(known), displayName: peer.display_name }, state)
 }
 
 export type Calls = ReturnType<typeof createCalls>

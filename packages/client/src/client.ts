@@ -5,7 +5,7 @@ import { createConnection } from './connection.ts'
 import { type Environment, globalEnvironment } from './environment.ts'
 import { check, errorFromWire, listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
-import { type ClientWithParts, parts } from './parts.ts'
+import { type ClientWithParts, type News, parts } from './parts.ts'
 import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
 import { createKeeper, createSession } from './session.ts'
@@ -35,6 +35,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     admit: listensTo('state', 'incoming', 'restored', 'restorable', 'calls', 'iceServers', 'error'),
     rejected,
   })
+  const news = createListeners<News>()
   const session = createSession(options.can)
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
@@ -97,6 +98,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     const rejoins = visit === 'reload'
     visit = 'return'
     session.began(data)
+    news.emit('active', data.active_calls)
     if (data.recovered) {
       requests.resumed(data.handled)
       calls.recovered(data.active_calls)
@@ -132,6 +134,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   }
 
   function take(push: Push): void {
+    news.emit('push', push)
     if (push.event === 'ice.servers') setIceServers(push.data)
     else calls.receive(push)
   }
@@ -141,6 +144,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     const state = data as unknown as Pick<ExtendedAuthOk, 'session_id' | 'epoch' | 'active_calls'>
     session.began(state)
     if (seq !== undefined) session.see(seq)
+    news.emit('active', state.active_calls)
     calls.reconcile(state.active_calls, false, false)
   }
 
@@ -183,7 +187,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   )
 
   const client: ClientWithParts = {
-    [parts]: { ask: requests.ask, take: calls.take },
+    [parts]: { ask: requests.ask, on: news.on, live: calls.live, add: calls.add, localTime: tokens.localTime },
     get state() {
       return connection.state()
     },

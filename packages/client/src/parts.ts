@@ -1,14 +1,29 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
+import type { CallSeed, LiveCall } from './call.ts'
+import type { Listeners } from './listeners.ts'
 import type { Request } from './requests.ts'
-import type { Call, CallClient } from './types.ts'
+import type { CallClient } from './types.ts'
+import type { Push } from './wire.ts'
 
 /** Where a client keeps what other entries of the SDK need of it. No application has to do with it. */
 export const parts: unique symbol = Symbol.for('ringwire.parts')
 
+/** What the service says, before the client itself looks at it. */
+export interface News {
+  push: Push
+  /** All live calls of the participant: the session begins, or its log was lost. */
+  active: readonly ActiveCall[]
+}
+
 export interface ClientParts {
   ask(request: Request): Promise<unknown>
-  /** Goes on here with a call that is at another session of this participant [TAKE1]. */
-  take(active: ActiveCall): Call
+  readonly on: Listeners<News>['on']
+  /** Calls that are not over, also those that the application does not see. */
+  readonly live: ReadonlyMap<string, LiveCall>
+  /** One of the calls of the client from now on; it is none yet. */
+  add(seed: CallSeed): LiveCall
+  /** The service's instant by this device's clock. */
+  localTime(iso: string): number
 }
 
 export type ClientWithParts = CallClient & { readonly [parts]: ClientParts }

@@ -1,9 +1,12 @@
 /** Calls that are at another device of this person, and can go on here [TAKE1]. */
 import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ActiveCall, CallListed } from '@ringwire/protocol/events/auth'
+import { hearAway } from './call-news.ts'
 import { createListeners } from './listeners.ts'
-import { type ClientWithParts, parts } from './parts.ts'
-import type { Call, CallClient, Direction, Peer, Unsubscribe } from './types.ts'
+import { type ClientParts, type ClientWithParts, parts } from './parts.ts'
+import type { Reply } from './requests.ts'
+import { seedOfActive } from './seeds.ts'
+import { type Call, type CallClient, type Direction, ownReasons, type Peer, type Unsubscribe } from './types.ts'
 
 export interface TakeableCall {
   readonly callUuid: string
@@ -42,7 +45,7 @@ const lookMs = 5_000
 
 /** Looks when the client comes online, when its own calls change, and every 5 s while there is a call that can be taken. */
 export function createTake(client: CallClient): Take {
-  const { ask, take } = (client as ClientWithParts)[parts]
+  const own = (client as ClientWithParts)[parts]
   const listeners = createListeners<TakeEvents>()
   let calls: readonly TakeableCall[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -51,7 +54,7 @@ export function createTake(client: CallClient): Take {
     const takeable = found.filter(({ elsewhere }) => elsewhere)
     const isSame = takeable.length === calls.length && takeable.every((it, i) => it.call_uuid === calls[i]?.callUuid)
     if (isSame) return
-    calls = takeable.map((active) => takeableOf(active, take))
+    calls = takeable.map((active) => takeableOf(active, own))
     listeners.emit('change', calls)
   }
 
@@ -59,7 +62,7 @@ export function createTake(client: CallClient): Take {
     clearTimeout(timer)
     if (client.state.name !== 'online') return become([])
     try {
-      become(((await ask({ event: 'call.list', data: {} })) as CallListed).active_calls)
+      become(((await own.ask({ event: 'call.list', data: {} })) as CallListed).active_calls)
     } catch {
       // Offline, or an older service: what is known stays until the next look.
     }
@@ -83,12 +86,26 @@ export function createTake(client: CallClient): Take {
   }
 }
 
-function takeableOf(active: ActiveCall, take: (active: ActiveCall) => Call): TakeableCall {
+function takeableOf(active: ActiveCall, own: ClientParts): TakeableCall {
   const { call_uuid: callUuid, peer, call_type: callType, direction, started_at } = active
   return {
     ...{ callUuid, callType, direction },
     peer: { userId: peer.user_id ?? '', role: peer.role, displayName: peer.display_name },
     startedAt: Date.parse(started_at),
-    take: () => take(active),
+    take: () => takeHere(active, own),
   }
+}
+
+function takeHere(active: ActiveCall, { ask, live, add, localTime }: ClientParts): Call {
+  const known = live.get(active.call_uuid)
+  if (known) return known.call
+  const it = add(seedOfActive(active, localTime(active.expires_at)))
+  hearAway(it, localTime, active.peer.away)
+  const onReply = (reply: Reply) => {
+    if (!reply.ok) it.apply({ type: 'over', reason: ownReasons.failed, error: reply.error })
+  }
+  void ask({ event: 'call.take', data: { call_uuid: active.call_uuid }, insistent: true, onReply })
+  // What the application makes of it in this turn begins anew with it.
+  queueMicrotask(() => it.resync(true))
+  return it.call
 }

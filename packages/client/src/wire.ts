@@ -12,6 +12,9 @@ import type {
   CallPeerMoved,
   CallRinging,
   CallStatusChanged,
+  CallTransferFailed,
+  CallTransferring,
+  CallTransferStarted,
 } from '@ringwire/protocol/events/call'
 import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/protocol/events/webrtc'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
@@ -30,6 +33,8 @@ export interface Pushes {
   'call.peer_away': CallPeerAway
   'call.peer_back': CallPeerBack
   'call.peer_moved': CallPeerMoved
+  'call.transferring': CallTransferring
+  'call.transfer_failed': CallTransferFailed
   'webrtc.offer': WebrtcOffer
   'webrtc.answer': WebrtcAnswer
   'webrtc.ice_candidate': WebrtcIceCandidate
@@ -39,7 +44,7 @@ export interface Pushes {
 export type Push = { [E in keyof Pushes]: { readonly event: E; readonly data: Pushes[E] } }[keyof Pushes]
 
 /** Replies that are no error. */
-export type ReplyData = CallInvited | CallAck | CallListed | AuthRefreshed
+export type ReplyData = CallInvited | CallAck | CallListed | CallTransferStarted | AuthRefreshed
 
 export interface Envelope {
   readonly event: string

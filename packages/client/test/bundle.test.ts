@@ -54,6 +54,14 @@ test('what a service worker needs for tickets is under 2.5 KB, and nothing of th
   expect(text).not.toMatch(/WebSocket|auth\.ok/)
 })
 
+test('transfers are under 2.5 KB, and bring neither the client nor media', async () => {
+  const text = await bundle(source('transfer.ts'))
+  const size = gzipped(text)
+  console.log(`transfers: ${text.length} bytes minified, ${size} gzipped`)
+  expect(size).toBeLessThan(2_500)
+  expect(text).not.toMatch(/WebSocket|RTCPeerConnection/)
+})
+
 test('it runs on Node', async () => {
   const node = Bun.which('node')
   if (node === null) throw new Error('there is no node on PATH')

@@ -2,6 +2,7 @@
 import { createCallClient } from '../../../src/client.ts'
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
 import { createTake, takeCapabilities } from '../../../src/take.ts'
+import { carryMutes, createTransfers, transferCapabilities } from '../../../src/transfer.ts'
 import type { Call } from '../../../src/types.ts'
 import { arriving, bytesSent, flowing, measureFlow, totals, until } from './flow.ts'
 
@@ -27,11 +28,12 @@ const client = createCallClient({
     if (query.has('unaware')) delete token.ice_transport_policy
     return token
   },
-  ...(query.has('takes') && { can: takeCapabilities }),
+  can: [...(query.has('takes') ? takeCapabilities : []), ...(query.has('transfers') ? transferCapabilities : [])],
   ...(query.has('forget') ? {} : { storage: sessionStorage }),
 })
 
 const takes = createTake(client)
+const transfers = createTransfers(client)
 let ufragBefore: string | undefined
 let connectionBefore: RTCPeerConnection | undefined
 const ufrag = () =>
@@ -39,13 +41,15 @@ const ufrag = () =>
 
 const phone = {
   client,
+  transfers,
   call: undefined as Call | undefined,
   media: undefined as CallMedia | undefined,
   errors: [] as string[],
   /** When media first flowed, by this page's clock. */
   flowedAt: undefined as number | undefined,
-  take(call: Call): CallMedia {
+  take(call: Call, before?: CallMedia): CallMedia {
     const media = createCallMedia(call, { client, ...options })
+    if (before) carryMutes(before, media)
     phone.call = call
     phone.media = media
     media.on('error', (error) => phone.errors.push(`${error.message} (${String(error.cause)})`))
@@ -91,7 +95,11 @@ const phone = {
 }
 
 client.on('error', (error) => phone.errors.push(error.message))
-client.on('restored', phone.take)
+transfers.on('moved', ({ call }) => phone.take(call, phone.media))
+client.on('restored', (call) => {
+  // The new call of a transfer is taken when it is answered.
+  if (!transfers.origin(call) || call.state.name !== 'ringing') phone.take(call)
+})
 client.on('incoming', (call) => {
   if (query.has('silent')) {
     phone.call = call
