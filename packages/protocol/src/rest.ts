@@ -22,6 +22,9 @@ export const headers = {
   secret: 'X-SVC-Product-Secret',
 } as const
 
+/** How many roles a token may allow beside `allowed_peer_role` [TOK2]. */
+const maxMorePeerRoles = 8
+
 const tokenRequestFields = {
   product: 'Product namespace. Required when the key maps to several products.',
   context_type: 'Application-defined context type.',
@@ -32,12 +35,23 @@ const tokenRequestFields = {
   device_id: 'Client device ID.',
   app_version: 'Client application version.',
   allowed_peer_role: 'Receiver role this participant may call.',
+  more_peer_roles: `Further receiver roles this participant may call; at most ${maxMorePeerRoles}.`,
 }
 
 const given = (description: string) => Type.Optional(Type.Union([boundedText(maxIdBytes, description), Type.Null()]))
 
 const givenName = (description: string) =>
   Type.Optional(Type.Union([noDotSegment(boundedText(maxIdBytes, description)), Type.Null()]))
+
+const moreRoles = Type.Optional(
+  Type.Union([
+    Type.Array(participantName('A role.'), {
+      maxItems: maxMorePeerRoles,
+      description: tokenRequestFields.more_peer_roles,
+    }),
+    Type.Null(),
+  ]),
+)
 
 /** POST /v1/call/session-token, as an application backend should send it: what is required is there, and not blank. */
 export const TokenRequest = Type.Object({
@@ -50,6 +64,7 @@ export const TokenRequest = Type.Object({
   device_id: given(tokenRequestFields.device_id),
   app_version: given(tokenRequestFields.app_version),
   allowed_peer_role: participantName(tokenRequestFields.allowed_peer_role),
+  more_peer_roles: moreRoles,
 })
 export type TokenRequest = Static<typeof TokenRequest>
 
@@ -67,6 +82,7 @@ export const TokenRequestShape = Type.Object({
   device_id: given(tokenRequestFields.device_id),
   app_version: given(tokenRequestFields.app_version),
   allowed_peer_role: givenName(tokenRequestFields.allowed_peer_role),
+  more_peer_roles: moreRoles,
 })
 export type TokenRequestShape = Static<typeof TokenRequestShape>
 

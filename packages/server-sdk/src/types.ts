@@ -265,6 +265,8 @@ export interface TokenRequest extends Participant {
   display_name: string
   /** The role that this participant may call. */
   allowed_peer_role: string
+  /** Further roles that it may call, at most 8. An agent who calls customers and transfers them to colleagues has two. */
+  more_peer_roles?: string[] | null
   context_type: string
   context_id: string
   device_id?: string | null

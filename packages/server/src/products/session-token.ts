@@ -96,7 +96,9 @@ export function createSessionTokenEndpoint(deps: SessionTokenDeps) {
   }
 }
 
-type Given = Record<keyof TokenRequestShape, string>
+type Given = Record<Exclude<keyof TokenRequestShape, 'more_peer_roles'>, string> & {
+  readonly more_peer_roles: readonly string[]
+}
 type Issued = ReturnType<Tokens['issue']> & { participant: { product: string; role: string; userId: string } }
 
 /** Null and blank are not given: they become the empty text. Anything else stays as it was sent. */
@@ -112,6 +114,7 @@ function givenFields(body: TokenRequestShape): Given {
     device_id: text(body.device_id),
     app_version: text(body.app_version),
     allowed_peer_role: text(body.allowed_peer_role),
+    more_peer_roles: body.more_peer_roles ?? [],
   }
 }
 
@@ -123,7 +126,7 @@ function issue(tokens: Tokens, body: Given, key: ProductKey): Issued {
     displayName: body.display_name,
     contextType: body.context_type,
     contextId: body.context_id,
-    allowedPeerRoles: [body.allowed_peer_role],
+    allowedPeerRoles: [...new Set([body.allowed_peer_role, ...body.more_peer_roles])],
     deviceId: body.device_id || null,
     appVersion: body.app_version || null,
     key: keyTag(key.keyId),
@@ -133,7 +136,7 @@ function issue(tokens: Tokens, body: Given, key: ProductKey): Issued {
 
 /** The field that takes most of a token that is too long. */
 function longestField(body: Given): string {
-  const size = (value: string) => Buffer.byteLength(JSON.stringify(value))
+  const size = (value: Given[keyof Given]) => Buffer.byteLength(JSON.stringify(value))
   const [longest] = Object.entries(body).sort(([, a], [, b]) => size(b) - size(a))
   return longest?.[0] ?? ''
 }

@@ -62,6 +62,22 @@ describe('fields', () => {
     })
   }
 
+  test('[TOK2] further roles are a list of at most 8 names: the message names the one that is wrong', async () => {
+    for (const [value, names] of [
+      ['agent', 'more_peer_roles '],
+      [{}, 'more_peer_roles '],
+      [Array(9).fill('agent'), 'more_peer_roles '],
+      [['agent', 5], 'more_peer_roles.1 '],
+      [[''], 'more_peer_roles.0 '],
+      [['..'], 'more_peer_roles.0 '],
+      [['x'.repeat(256)], 'more_peer_roles.0 '],
+    ] as const) {
+      const failure = await refusal({ ...goodBody, more_peer_roles: value })
+      expect([value, failure.status, failure.code]).toEqual([value, 400, 'INVALID_REQUEST_BODY'])
+      expect(failure.message).toStartWith(names)
+    }
+  })
+
   test('[TOK1] 255 bytes of UTF-8 are not too many', async () => {
     for (const value of ['x'.repeat(255), `x${'é'.repeat(127)}`]) {
       expect((await rest.ask({ ...goodBody, user_id: value })).status).toBe(200)

@@ -45,6 +45,15 @@ describe('success', () => {
     expect(response.headers.get('content-type')).toBe('application/json')
   })
 
+  test('[TOK2] the token allows the further roles, too, each once', async () => {
+    const rolesOf = async (more_peer_roles: unknown) => {
+      const { token } = await tokenOf(await rest.ask({ ...goodBody, more_peer_roles }))
+      return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).allowed_peer_roles
+    }
+    expect(await rolesOf(['boss', 'agent', 'boss'])).toEqual(['agent', 'boss'])
+    for (const none of [undefined, null, []]) expect(await rolesOf(none)).toEqual(['agent'])
+  })
+
   test('[TOK2] the token, read by hand', async () => {
     const { token } = await tokenOf(await rest.ask({ ...goodBody, device_id: 'phone', app_version: '1.2.3' }))
     const [head = '', body = '', signature = ''] = token.split('.')
