@@ -42,6 +42,7 @@ export const DeviceResponse = Type.Object({
 })
 export type DeviceResponse = Static<typeof DeviceResponse>
 
+const calleeGroup = Type.Optional(Type.String({ description: 'The group that is called [GROUP1].' }))
 const caller = Type.Object({ user_id: Type.String(), role: Type.String(), display_name: Type.String() })
 
 /** What a device is woken with [PUSH2]. FCM has text alone: there `caller` is JSON. */
@@ -50,6 +51,7 @@ export const CallWake = Type.Object({
   call_uuid: uuid(),
   call_type: Type.String(),
   caller,
+  callee_group: calleeGroup,
   expires_at: timestamp('When it stops ringing.'),
   ring_ticket: Type.String({ description: 'For GET /v1/call/ring and what is beside it [TICK1].' }),
 })
@@ -61,6 +63,7 @@ export const CallWakeCancelled = Type.Object({
   call_uuid: uuid(),
   call_type: Type.String(),
   caller,
+  callee_group: calleeGroup,
   status: CallStatus,
   end_reason: Type.Union([Type.String(), Type.Null()]),
 })

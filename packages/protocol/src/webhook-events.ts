@@ -21,14 +21,23 @@ export const WakeDevice = Type.Object({
 })
 export type WakeDevice = Static<typeof WakeDevice>
 
+/** A member of a called group: the event is about this one [GROUP1]. */
+export const WakeMember = Type.Object({ user_id: Type.String(), role: Type.String() })
+export type WakeMember = Static<typeof WakeMember>
+const member = Type.Optional(
+  Type.Object(WakeMember.properties, { description: 'Of a call to a group: who is meant. One event for each member.' }),
+)
+
 const WakeData = Type.Object({
   ...callFields,
+  member,
   expires_at: timestamp('When it stops ringing.'),
   ring_ticket: Type.String({
     description: 'For GET /v1/call/ring and what is beside it [TICK1]. New for each attempt.',
   }),
-  devices: Type.Array(WakeDevice, { description: 'Of the callee, as of this attempt.' }),
+  devices: Type.Array(WakeDevice, { description: 'Of the callee, or of the member, as of this attempt.' }),
 })
+const WakeCancelledData = Type.Object({ ...callFields, member })
 const EndData = Type.Object({
   ...callFields,
   quality: Type.Union([CallQuality, Type.Null()], {
@@ -65,7 +74,7 @@ export const webhookEvents = {
     'An invite met a callee in another call, and the product refuses that.',
   ),
   'call.wake': webhook('call.wake', WakeData, 'The call begins to ring: who pushes by itself does it now.'),
-  'call.wake_cancelled': webhook('call.wake_cancelled', WebhookCall, 'The call does not ring any more.'),
+  'call.wake_cancelled': webhook('call.wake_cancelled', WakeCancelledData, 'The call does not ring any more.'),
   'participant.online': webhook('participant.online', ParticipantData, 'Somebody has a socket now.'),
   'participant.offline': webhook('participant.offline', ParticipantData, 'Somebody has had no socket for 5 s.'),
   'webhook.test': webhook('webhook.test', TestData, 'Somebody asked for it.'),

@@ -84,6 +84,7 @@ export function createCore(deps: CoreDeps) {
     onDoubt: waking.doubt,
     onNodeDied: waking.nodeDied,
     onQuiet: waking.isQuiet,
+    onRingsOn: waking.ringsOn,
     onPassed: journal.relayed,
     recorder,
     hearsEnds: webhooks.hearsEnds,
@@ -129,7 +130,7 @@ function createTellers({ config, backend, journal, meter, traces, ringTickets, r
       observers.noDevice(call, found)
       traces?.noDevice(call, found)
     },
-    onWokenAgain: (call, devices) => webhooks.wokenAgain(call, devices),
+    onWokenAgain: (call, woken) => webhooks.wokenAgain(call, woken),
     onError,
   })
   const guard = createAddressGuard(config.webhookAllow)

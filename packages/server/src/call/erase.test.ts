@@ -52,3 +52,15 @@ test('[XFER1] [SRV2] a kept webhook names who transferred the call no more', () 
   })
   expect(hookBodyWithout(body, { userId: 'eva', role: 'customer' })).toBeUndefined()
 })
+
+test('[GROUP1] [SRV2] a kept webhook names a member who was woken no more', () => {
+  const { display_name: _, ...member } = named(ben, null)
+  const data = {
+    ...{ caller: { user_id: 'ann', role: 'customer' }, callee: { user_id: null, role: 'agent' }, by: null },
+    ...{ member, metadata: { a: 1 } },
+  }
+  const body = JSON.stringify({ type: 'call.wake', data })
+  const erased = JSON.parse(hookBodyWithout(body, ben) ?? '{}').data
+  expect(erased).toEqual({ ...data, member: { user_id: '', role: 'agent' } })
+  expect(hookBodyWithout(body, eva)).toBeUndefined()
+})

@@ -86,6 +86,7 @@ interface StoredHook {
     readonly caller?: WireParty
     readonly callee?: WireParty
     readonly by?: WireParty | null
+    readonly member?: WireParty
     readonly quality?: Readonly<Record<Side, unknown>> | null
   }
 }
@@ -93,19 +94,20 @@ interface StoredHook {
 /** The body of a webhook that is kept; undefined where it does not name who is erased. */
 export function hookBodyWithout(body: string, who: Erased): string | undefined {
   const event = JSON.parse(body) as StoredHook
-  const { caller, callee, by, quality, user_id, role } = event.data
+  const { caller, callee, by, member, quality, user_id, role } = event.data
   const isOf = (party: Fields) => party.user_id === who.userId && party.role === who.role
   if (caller === undefined || callee === undefined)
     return isOf({ user_id, role }) ? JSON.stringify({ ...event, data: { ...event.data, user_id: '' } }) : undefined
   const side = isOf(caller as unknown as Fields) ? 'caller' : isOf(callee as unknown as Fields) ? 'callee' : undefined
   // A member of a group that nobody answered for.
-  const isAuthor = by != null && isOf(by as unknown as Fields)
+  const isMember = [by, member].some((party) => party != null && isOf(party as unknown as Fields))
   const isTransferrer = event.data.transferred_by !== undefined && isOf(event.data.transferred_by as Fields)
-  if (side === undefined && isAuthor)
-    return JSON.stringify({
-      ...event,
-      data: { ...event.data, by: partyWithout(by, who), ...originWithout(event.data, who) },
-    })
+  const others = {
+    by: by ? partyWithout(by, who) : by,
+    ...(member !== undefined && { member: partyWithout(member, who) }),
+    ...originWithout(event.data, who),
+  }
+  if (side === undefined && isMember) return JSON.stringify({ ...event, data: { ...event.data, ...others } })
   if (side === undefined && !isTransferrer) return undefined
   return JSON.stringify({
     ...event,
@@ -113,8 +115,7 @@ export function hookBodyWithout(body: string, who: Erased): string | undefined {
       ...event.data,
       caller: partyWithout(caller, who),
       callee: partyWithout(callee, who),
-      by: by ? partyWithout(by, who) : by,
-      ...originWithout(event.data, who),
+      ...others,
       metadata: null,
       ...(quality && side && { quality: { ...quality, [side]: null } }),
     },

@@ -1,6 +1,6 @@
 import type { CallHookType, HookType, ParticipantHookType } from '@ringwire/protocol/backend'
-import { type Call, isLive, type Participant, type RingingCall } from './call.ts'
-import type { CallEvent, Step } from './effects.ts'
+import { type Call, isLive, type Participant, type RingingCall, rungBy } from './call.ts'
+import { type CallEvent, rungTo, type Step } from './effects.ts'
 import { callView } from './view.ts'
 
 export type { HookType }
@@ -17,24 +17,50 @@ const typeOf: Readonly<Partial<Record<CallEvent['type'], CallHookType>>> = {
   missed: 'call.missed',
 }
 
-const none: readonly CallHookType[] = []
-
-/** What a step is told as: by what happened, and to those who wake phones by whether it rings now [PUSH2]. */
-export function hookTypesOf(step: Step): readonly CallHookType[] {
-  const type = typeOf[step.event.type]
-  if (type === undefined) return none
-  // Members of a group are not woken.
-  if (step.call.group !== undefined) return [type]
-  if (beginsToRing(step)) return [type, 'call.wake']
-  return stopsRinging(step) ? [type, 'call.wake_cancelled'] : [type]
+/** What an endpoint is told of. */
+export interface HookEvent {
+  readonly type: CallHookType
+  /** Of a call to a group: who is to be woken, or not any more. */
+  readonly member?: Participant
 }
 
-export function beginsToRing({ call, event }: Step): boolean {
-  return event.type === 'invited' && call.status === 'ringing'
+const none: readonly HookEvent[] = []
+
+/** What a step is told as: by what happened, and to those who wake phones by whether it rings now [PUSH2]. */
+export function hookEventsOf(step: Step): readonly HookEvent[] {
+  const type = typeOf[step.event.type]
+  if (step.call.group !== undefined) return groupEventsOf(step, type)
+  if (type === undefined) return none
+  if (ringsSince(step).length > 0) return [{ type }, { type: 'call.wake' }]
+  return stopsRinging(step) ? [{ type }, { type: 'call.wake_cancelled' }] : [{ type }]
+}
+
+/** Members of a group are woken each for itself, and so they hear that it is over [GROUP1]. */
+function groupEventsOf(step: Step, type: CallHookType | undefined): readonly HookEvent[] {
+  return [
+    ...(type === undefined ? none : [{ type }]),
+    ...ringsSince(step).map((member) => ({ type: 'call.wake', member }) as const),
+    ...quietSince(step).map((member) => ({ type: 'call.wake_cancelled', member }) as const),
+  ]
+}
+
+/** At whom the call rings since this step. */
+export function ringsSince({ call, event }: Step): readonly Participant[] {
+  return event.type === 'invited' && call.status === 'ringing' ? rungBy(call) : []
+}
+
+/** At whom the call rang until this step: one of them answered, the call is over, or it goes on to ring at others. */
+export function quietSince(step: Step): readonly Participant[] {
+  const { call, event } = step
+  if (call.group === undefined) return stopsRinging(step) ? rungBy(call) : []
+  if (event.type === 'accepted') return rungBy(call)
+  if (call.version === 1 || (isLive(call) && call.status !== 'ringing')) return []
+  const stops = event.notices.filter(({ to, event }) => to.place === 'rung' && event !== 'call.ringing')
+  return stops.flatMap(({ to }) => rungTo(call, to))
 }
 
 /** It was answered, or is over before it was. */
-export function stopsRinging({ call, event }: Step): boolean {
+function stopsRinging({ call, event }: Step): boolean {
   if (event.type === 'accepted') return true
   return hasOnlyRung(call) && typeOf[event.type] !== undefined
 }
@@ -50,17 +76,29 @@ export function hookBody(type: string, at: number, data: object): string {
 }
 
 /** That of `call.wake` has no ticket yet: what opens something is not stored. */
-export function callHookBody(type: CallHookType, { call, event }: Step): string {
+export function callHookBody({ type, member }: HookEvent, { call, event }: Step): string {
   const media = type === 'call.ended' ? { quality: event.quality ?? null, held: event.held ?? null } : {}
-  const view = { ...callView(call, event.by), ...media }
+  const view = { ...callView(call, event.by), ...media, ...memberView(member) }
   const data = type === 'call.wake' ? { ...view, expires_at: new Date(call.ringExpiresAt).toISOString() } : view
   return hookBody(type, event.at, data)
 }
 
+/** Devices that fell asleep while a call rings. */
+export interface WokenAgain {
+  /** Whose they are. */
+  readonly participant: Participant
+  readonly devices: readonly object[]
+}
+
 /** The body of a repeated `call.wake`, which names the devices that fell asleep since the first one. */
-export function wakeAgainBody(call: RingingCall, at: number, devices: readonly object[]): string {
+export function wakeAgainBody(call: RingingCall, at: number, { participant, devices }: WokenAgain): string {
   const expires_at = new Date(call.ringExpiresAt).toISOString()
-  return hookBody('call.wake', at, { ...callView(call, call.caller), expires_at, devices })
+  const member = call.group === undefined ? undefined : participant
+  return hookBody('call.wake', at, { ...callView(call, call.caller), ...memberView(member), expires_at, devices })
+}
+
+function memberView(member: Participant | undefined): { readonly member?: object } {
+  return member === undefined ? {} : { member: { user_id: member.userId, role: member.role } }
 }
 
 export function presenceHookBody(type: ParticipantHookType, at: number, { role, userId }: Participant): string {

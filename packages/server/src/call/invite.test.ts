@@ -21,7 +21,7 @@ import {
 import type { Call, LiveCall } from './call.ts'
 import { byOf } from './command.ts'
 import { decide } from './decide.ts'
-import { hookTypesOf } from './hook.ts'
+import { hookEventsOf } from './hook.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision } from './invite.ts'
 
 const now = start + 10_000
@@ -257,7 +257,7 @@ test('[HOOK5] what the backend refuses is a call that was over from the start, b
   const [step] = decision.steps
   expect(step?.call).toMatchObject({ version: 1, status: 'rejected', endedAt: now, acceptedAt: null })
   expect(step?.event).toMatchObject({ by: null, notices: [] })
-  expect(step && hookTypesOf(step)).toEqual(['call.rejected'])
+  expect(step && hookEventsOf(step)).toEqual([{ type: 'call.rejected' }])
 })
 
 test('[HOOK5] an invite that its caller gave up is a cancelled call, which nobody hears of', () => {

@@ -46,7 +46,8 @@ export function createDepartures(options: DeparturesOptions): Departures {
     if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), how))) return
     const live = await store.liveCallsOf(session.participant)
     noteSocket(session, live, 'socket_lost', { cause })
-    for (const call of ringsOf(session, live)) onDoubt(call, { deviceId: session.deviceId, cause: 'lost' })
+    for (const call of ringsOf(session, live))
+      onDoubt(call, { participant: session.participant, deviceId: session.deviceId, cause: 'lost' })
     // It came back meanwhile: its places are its own again.
     if (sessions.heldHere(sessionId) !== undefined) return
     await Promise.all(
@@ -62,11 +63,11 @@ export function createDepartures(options: DeparturesOptions): Departures {
   }
 
   async function notice(session: ClientSession, keys: readonly string[]): Promise<void> {
-    const { sessionId, deviceId } = session
+    const { sessionId, participant, deviceId } = session
     for (const call of ringsOf(session, await store.liveCallsOf(session.participant))) {
       if (!keys.includes(callKey(call))) continue
       recorder.record(call, { what: 'unsure', side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} })
-      onDoubt(call, { deviceId, cause: 'unsure' })
+      onDoubt(call, { participant, deviceId, cause: 'unsure' })
     }
   }
 

@@ -105,6 +105,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onCommitted() {},
     onLeft() {},
     onQuiet: options.onQuiet ?? (() => {}),
+    onRingsOn: () => {},
     onDoubt: () => {},
     onNodeDied: options.onNodeDied ?? (() => {}),
     isRelayOnly: () => false,

@@ -59,6 +59,8 @@ export interface DomainOptions {
   readonly onNodeDied: (calls: readonly RingingCall[]) => void
   /** A call that is over or was answered, here or elsewhere; called again at each of its later versions. */
   readonly onQuiet: (ref: CallRef) => void
+  /** A call to a group that rings, maybe at fewer members than before. */
+  readonly onRingsOn: (call: RingingCall) => void
   readonly onPassed: RelayOptions['onPassed']
   /** Writes down what is seen of calls [TRACE1]. */
   readonly recorder: Recorder
@@ -167,12 +169,14 @@ function durationsOf({ callerLostMs, peerLostMs, maxCallMs }: DomainOptions['con
 
 /** Steps that are handed on, and those that nobody has handed on. */
 function createHandingOn(
-  { backend, finalsMs, onLeft, onQuiet, onError }: DomainOptions,
+  options: DomainOptions,
   { now }: SteadyClock,
   watch: (call: Call) => void,
 ): Pick<Domain, 'delivery' | 'outbox'> {
+  const { backend, finalsMs, onLeft, onError } = options
   const { stores, sessions, nodes } = backend
   const store = stores.calls
+  const noteRing = createNoteRing(options)
   const stepsAfter: CallStore['stepsAfter'] = (ref, version) => store.stepsAfter(ref, version)
   const delivery = createDelivery({
     ...{ sessions, now, stepsAfter, nodes, onError },
@@ -182,7 +186,7 @@ function createHandingOn(
     onToldLeft: (rows, steps) => outbox.toldLeft(rows, steps),
     onApplied(call) {
       watch(call)
-      if (call.status !== 'ringing') onQuiet(call)
+      noteRing(call)
     },
   })
   const outbox = createOutbox({
@@ -193,6 +197,14 @@ function createHandingOn(
     toldMs: backend.isShared ? longestOutageMs : finalsMs,
   })
   return { delivery, outbox }
+}
+
+/** Whoever wakes devices for a call hears where it does not ring any more. */
+function createNoteRing({ onQuiet, onRingsOn }: Pick<DomainOptions, 'onQuiet' | 'onRingsOn'>) {
+  return (call: Call) => {
+    if (call.status !== 'ringing') onQuiet(call)
+    else if (call.group !== undefined) onRingsOn(call)
+  }
 }
 
 /** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1, HOLD1]. */
@@ -211,14 +223,13 @@ function createMediaAtEnd(
   }
 }
 
-function createOnPage(
-  { backend, onQuiet, onNodeDied, onError }: DomainOptions,
-  { ringLate }: Arrivals,
-): DeadlinesOptions['onPage'] {
+function createOnPage(options: DomainOptions, { ringLate }: Arrivals): DeadlinesOptions['onPage'] {
+  const { backend, onNodeDied, onError } = options
+  const noteRing = createNoteRing(options)
   return (live: readonly LiveCall[], isAfterDeath) => {
     // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
     // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
-    for (const call of live) if (call.status !== 'ringing') onQuiet(call)
+    for (const call of live) noteRing(call)
     ringLate(live).catch((error) => {
       // The next look tries again.
       if (!(error instanceof StoreError)) onError(error)

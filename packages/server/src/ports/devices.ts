@@ -45,6 +45,12 @@ export interface Devices {
   forgetAll(participant: Participant): MaybePromise<number>
   /** Those of a participant that registered since `now - deviceKeptMs`, the last one first. */
   of(participant: Participant, now: number): MaybePromise<readonly Device[]>
+  /** The same of several people of one role at once, each with the last one first. */
+  ofMembers(
+    of: Pick<Participant, 'product' | 'role'>,
+    userIds: readonly string[],
+    now: number,
+  ): MaybePromise<readonly Device[]>
   close(): MaybePromise<void>
 }
 

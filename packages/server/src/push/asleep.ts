@@ -1,14 +1,15 @@
 import type { WakeDevice } from '@ringwire/protocol/webhook-events'
-import { type Call, type CallRef, callKey, participantOf, type RingingCall } from '../call/call.ts'
+import { type Call, type CallRef, callKey, type Participant, type RingingCall, ringsAt } from '../call/call.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { Sessions } from '../ports/sessions.ts'
+import type { SeenSession, Sessions } from '../ports/sessions.ts'
 import type { AtLast } from './at-last.ts'
 import type { Sender } from './sender.ts'
+import { devicesOf, wakeName } from './wake-names.ts'
 import type { Wakes } from './wakes.port.ts'
 
 export interface AsleepOptions {
-  readonly devices: Pick<Devices, 'of'>
+  readonly devices: Pick<Devices, 'of' | 'ofMembers'>
   readonly sessions: Pick<Sessions, 'seen'>
   readonly wakes: Pick<Wakes, 'add'>
   readonly sender: Pick<Sender, 'serves' | 'servesAny'>
@@ -25,46 +26,91 @@ export interface CalleeDevices {
   readonly registered: number
 }
 
-/** The devices that this node is to wake, by their names, and those that are registered. */
-export interface Due {
-  readonly names: readonly string[]
-  readonly registered: readonly Device[]
+/** A device that this node is to wake. */
+export interface Sleeper {
+  /** What it is called among those that were woken for the call. */
+  readonly name: string
+  readonly participant: Participant
+  readonly deviceId: string
+  /** Undefined: it is not registered. */
+  readonly device: Device | undefined
 }
 
-/** Finds the devices of a callee that sleep while a call rings; each is found once, by one node. */
+/** Somebody at whom a call rings. */
+interface Found {
+  readonly participant: Participant
+  readonly registered: readonly Device[]
+  readonly seen: readonly SeenSession[]
+}
+
+/** Finds the devices that sleep while a call rings at these people; each device is found once, by one node. */
 export function createAsleep(options: AsleepOptions, atLast: AtLast) {
   const { devices, sessions, wakes, sender, now, load } = options
 
-  async function read(call: Call) {
-    const callee = participantOf(call, 'callee')
-    return { registered: await devices.of(callee, now()), seen: await sessions.seen(callee) }
+  /** Of a member of a group the sessions are only read where it has a device that could sleep. */
+  async function read(call: Call, rung: readonly Participant[], named: string | null): Promise<readonly Found[]> {
+    const found = await devicesOf(devices, rung, now())
+    const byMember = Map.groupBy(found, ({ participant }) => participant.userId)
+    const withSessions = async (participant: Participant): Promise<Found> => {
+      const registered = byMember.get(participant.userId) ?? []
+      const isNeeded = call.group === undefined || registered.length > 0 || named !== null
+      return { participant, registered, seen: isNeeded ? await sessions.seen(participant) : [] }
+    }
+    return Promise.all(rung.map(withSessions))
+  }
+
+  function noteNoDevice(call: Call, { registered, seen }: Found): void {
+    const live = new Set(seen.map(({ deviceId }) => deviceId))
+    const isNobodyThere = live.size === 0 && registered.length === 0
+    if (isNobodyThere || (sender.servesAny && !registered.some((device) => isServed(device, sender))))
+      options.onNoDevice(call, { connected: live.size, registered: registered.length })
+  }
+
+  /** Those of them that no node has found yet. */
+  async function take(call: RingingCall, asleep: readonly Sleeper[]): Promise<readonly Sleeper[]> {
+    const names = asleep.map(({ name }) => name)
+    const taken = new Set(await wakes.add(callKey(call), names, call.ringExpiresAt))
+    return asleep.filter(({ name }) => taken.has(name))
+  }
+
+  function sleeperOf(call: Call, { participant, registered }: Found, deviceId: string): Sleeper {
+    const device = registered.find((each) => each.deviceId === deviceId)
+    return { name: wakeName(call, participant, deviceId), participant, deviceId, device }
   }
 
   return {
-    /** The ring begins. Undefined: nobody is to be woken. */
-    async first(call: RingingCall, signal: AbortSignal): Promise<Due | undefined> {
-      const { ringExpiresAt: until } = call
-      const { registered, seen } = await atLast(() => read(call), until, signal)
-      const live = new Set(seen.map(({ deviceId }) => deviceId))
-      const isNobodyThere = live.size === 0 && registered.length === 0
-      if (isNobodyThere || (sender.servesAny && !registered.some((device) => isServed(device, sender))))
-        options.onNoDevice(call, { connected: live.size, registered: registered.length })
-      // An unsure socket counts: it is just being asked about this call, too.
-      const asleep = registered.flatMap(({ deviceId }) => (live.has(deviceId) ? [] : [deviceId]))
+    /** The ring begins at these people. */
+    async first(call: RingingCall, rung: readonly Participant[], signal: AbortSignal): Promise<readonly Sleeper[]> {
+      const found = await atLast(() => read(call, rung, null), call.ringExpiresAt, signal)
+      if (call.group === undefined && found[0] !== undefined) noteNoDevice(call, found[0])
+      const asleep = found.flatMap((each) => {
+        // An unsure socket counts: it is just being asked about this call, too.
+        const live = new Set(each.seen.map(({ deviceId }) => deviceId))
+        const sleeping = each.registered.filter(({ deviceId }) => !live.has(deviceId))
+        return sleeping.map(({ deviceId }) => sleeperOf(call, each, deviceId))
+      })
       // Without a push service nobody asks whether the ring is known.
-      if (asleep.length === 0 && !sender.servesAny) return undefined
-      return { registered, names: await wakes.add(callKey(call), asleep, until) }
+      return asleep.length === 0 && !sender.servesAny ? [] : take(call, asleep)
     },
-    /** The ring goes on, and devices may have fallen asleep: also the one of this name. */
-    async again(call: RingingCall, deviceId: string | null, signal: AbortSignal): Promise<Due | undefined> {
-      const { registered, seen } = await atLast(() => read(call), call.ringExpiresAt, signal)
-      // Those with a session whose client is there as far as anybody knows.
-      const awake = new Set(seen.flatMap(({ deviceId, isUnsure }) => (deviceId && !isUnsure ? [deviceId] : [])))
-      const named = deviceId === null ? [] : [deviceId]
-      const names = new Set([...named, ...registered.map(({ deviceId }) => deviceId)])
-      const asleep = [...names.difference(awake)]
-      if (asleep.length === 0 || (await load(call))?.status !== 'ringing') return undefined
-      return { registered, names: await wakes.add(callKey(call), asleep, call.ringExpiresAt) }
+    /** The ring goes on, and devices of these people may have fallen asleep: of one person also the one of this name. */
+    async again(
+      call: RingingCall,
+      rung: readonly Participant[],
+      named: string | null,
+      signal: AbortSignal,
+    ): Promise<readonly Sleeper[]> {
+      const found = await atLast(() => read(call, rung, named), call.ringExpiresAt, signal)
+      const asleep = found.flatMap((each) => {
+        // Those with a session whose client is there as far as anybody knows.
+        const awake = new Set(each.seen.flatMap(({ deviceId, isUnsure }) => (deviceId && !isUnsure ? [deviceId] : [])))
+        const registered = each.registered.map(({ deviceId }) => deviceId)
+        const names = new Set([...(named === null ? [] : [named]), ...registered])
+        return [...names.difference(awake)].map((deviceId) => sleeperOf(call, each, deviceId))
+      })
+      const stored = asleep.length === 0 ? undefined : await load(call)
+      if (stored === undefined) return []
+      const wanted = asleep.filter(({ participant }) => ringsAt(stored, participant))
+      return wanted.length === 0 ? [] : take(call, wanted)
     },
   }
 }
@@ -72,11 +118,10 @@ export function createAsleep(options: AsleepOptions, atLast: AtLast) {
 export const isServed = ({ address }: Device, sender: Pick<Sender, 'serves'>) => sender.serves(address.platform)
 
 /** What a backend that wakes devices itself hears of those that are due. */
-export function wakeDevices({ names, registered }: Due, sender: Pick<Sender, 'serves'>): WakeDevice[] {
-  return names.map((name) => {
-    const device = registered.find(({ deviceId }) => deviceId === name)
+export function wakeDevices(sleepers: readonly Sleeper[], sender: Pick<Sender, 'serves'>): WakeDevice[] {
+  return sleepers.map(({ deviceId, device }) => {
     const platform = device?.address.platform ?? null
     const pushed = device !== undefined && isServed(device, sender)
-    return { device_id: name, platform, reached: false, pushed }
+    return { device_id: deviceId, platform, reached: false, pushed }
   })
 }

@@ -1,14 +1,16 @@
-import { type Call, callKey, isLive, type Participant, participantOf } from '../call/call.ts'
+import { type Call, callKey, isLive, type Participant, sameParticipant } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import { quietSince } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { SeenSession, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { AtLast } from './at-last.ts'
 import type { Sender } from './sender.ts'
+import { devicesOf, inGroups, memberOfName, wakeName } from './wake-names.ts'
 import type { Wakes } from './wakes.port.ts'
 
 export interface CancellingOptions {
-  readonly devices: Pick<Devices, 'of'>
+  readonly devices: Pick<Devices, 'of' | 'ofMembers'>
   readonly sessions: Pick<Sessions, 'seen'>
   readonly wakes: Pick<Wakes, 'of'>
   readonly sender: Sender
@@ -18,76 +20,131 @@ export interface CancellingOptions {
   readonly signal: AbortSignal
 }
 
+/** Who answered or declined with a step. Null: nobody did. */
+export interface Decider {
+  readonly participant: Participant
+  /** Undefined: it has to be looked up. */
+  readonly deviceId: string | null | undefined
+}
+
 /** Tells devices that were woken that the ring is over [PUSH2]. */
 export interface Cancelling {
-  cancel(call: Call, isTold: (device: Device) => boolean): Promise<void>
-  /**
-   * Tells all devices that were woken, but for the one that answered or rejected: `decided`, or null if there is none;
-   * undefined: to be looked up.
-   */
-  cancelAll(step: Step, decided: string | null | undefined): Promise<void>
+  cancel(call: Call, rung: readonly Participant[], isTold: (device: Device) => boolean): Promise<void>
+  /** Tells all devices that were woken where the call rings no more since this step, but for the one that decided. */
+  cancelAll(step: Step, decider: Decider | null): Promise<void>
 }
 
 /** What comes after the ring is worth telling for a moment: missed calls are told when the ring is over. In ms. */
 const leastMs = 30_000
 
 export function createCancelling(options: CancellingOptions): Cancelling {
-  const { devices, sessions, wakes, sender, now, atLast, signal } = options
+  const { devices, wakes, sender, now, atLast, signal } = options
+  const seenOf = createSeenOf(options)
+  // A device that was switched off meanwhile hears of neither: one takes the place of the other until the ring is over.
+  const worthUntil = (call: Call) => Math.max(call.ringExpiresAt, now() + leastMs)
 
-  async function cancel(call: Call, isTold: (device: Device) => boolean): Promise<void> {
+  /** Of some of the people at whom it rang. A VoIP push has to ring, whatever it says. */
+  async function toldDevices(call: Call, rung: readonly Participant[]): Promise<readonly Device[]> {
+    const registered = await atLast(async () => devicesOf(devices, rung, now()), worthUntil(call), signal)
+    return registered.filter((device) => sender.serves(device.address.platform) && !isVoip(device))
+  }
+
+  async function send(call: Call, told: readonly Device[]): Promise<void> {
     const { callUuid } = call
-    // A device that was switched off meanwhile hears of neither: one takes the place of the other until the ring is over.
-    const expiresAt = Math.max(call.ringExpiresAt, now() + leastMs)
+    const expiresAt = worthUntil(call)
     const payload = {
       ...headingOf(call, 'call.wake_cancelled'),
       status: call.status,
       end_reason: isLive(call) ? null : call.endReason,
     }
-    const registered = await atLast(async () => devices.of(participantOf(call, 'callee'), now()), expiresAt, signal)
-    // A VoIP push has to ring, whatever it says.
-    const told = registered.filter(
-      (device) => sender.serves(device.address.platform) && isTold(device) && !isVoip(device),
-    )
     await Promise.all(
       told.map((device) => sender.send(device, { type: 'call.wake_cancelled', callUuid, payload, expiresAt })),
     )
   }
 
-  async function cancelAll({ call, event }: Step, decided: string | null | undefined): Promise<void> {
-    if (!sender.servesAny) return
-    const woken = await wakes.of(callKey(call))
-    if (woken?.length === 0) return
-    const seen = woken !== undefined && decided !== undefined ? [] : await seenOrNone(participantOf(call, 'callee'))
-    const author = seen.find(({ sessionId }) => event.type === 'rejected' && sessionId === event.by?.sessionId)
-    const except = decided ?? author?.deviceId
-    // No process is known that saw the ring begin: a device without a session counts as woken.
-    const awake = new Set(seen.map(({ deviceId }) => deviceId))
-    const isWoken = ({ deviceId }: Device) => woken?.includes(deviceId) ?? !awake.has(deviceId)
-    await cancel(call, (device) => device.deviceId !== except && isWoken(device))
+  async function cancel(call: Call, rung: readonly Participant[], isTold: (device: Device) => boolean): Promise<void> {
+    const sent = inGroups(rung).map(async (some) => send(call, (await toldDevices(call, some)).filter(isTold)))
+    await Promise.all(sent)
   }
 
+  async function cancelAll(step: Step, decider: Decider | null): Promise<void> {
+    if (!sender.servesAny) return
+    const { call } = step
+    const names = await wakes.of(callKey(call))
+    if (names?.length === 0) return
+    const woken = names && new Set(names)
+    const sent = inGroups(rungAmong(step, woken)).map(async (some) => {
+      const [told, seen] = await Promise.all([toldDevices(call, some), seenOf(some, woken, decider)])
+      const isDecider = (device: Device) =>
+        decider !== null &&
+        sameParticipant(device.participant, decider.participant) &&
+        device.deviceId === (decider.deviceId ?? deviceOfAuthor(step, seen))
+      // No process is known that saw the ring begin: a device without a session counts as woken.
+      const awake = new Set(seen.map(({ participant, deviceId }) => wakeName(call, participant, deviceId ?? '')))
+      const isWoken = ({ participant, deviceId }: Device) => {
+        const name = wakeName(call, participant, deviceId)
+        return woken?.has(name) ?? !awake.has(name)
+      }
+      await send(
+        call,
+        told.filter((device) => !isDecider(device) && isWoken(device)),
+      )
+    })
+    await Promise.all(sent)
+  }
+
+  return { cancel, cancelAll }
+}
+
+/** Reads the sessions of those of whom something has to be looked up. */
+function createSeenOf({ sessions }: Pick<CancellingOptions, 'sessions'>) {
   /** While the store is away nobody is: the cancellations do not wait for it, and one too many does no harm. */
-  async function seenOrNone(callee: Participant): Promise<readonly SeenSession[]> {
+  async function seenOrNone(participant: Participant): Promise<readonly Seen[]> {
     try {
-      return await sessions.seen(callee)
+      return (await sessions.seen(participant)).map((session) => ({ ...session, participant }))
     } catch (error) {
       if (error instanceof StoreError) return []
       throw error
     }
   }
 
-  return { cancel, cancelAll }
+  return async (
+    rung: readonly Participant[],
+    woken: ReadonlySet<string> | undefined,
+    decider: Decider | null,
+  ): Promise<readonly Seen[]> => {
+    const isUnknown = (one: Participant) =>
+      decider?.deviceId === undefined && decider !== null && sameParticipant(one, decider.participant)
+    const asked = woken === undefined ? rung : rung.filter(isUnknown)
+    return (await Promise.all(asked.map(seenOrNone))).flat()
+  }
+}
+
+type Seen = SeenSession & { readonly participant: Participant }
+
+/** Of a group only members with a device that was woken have to be asked about, where that is known. */
+function rungAmong(step: Step, woken: ReadonlySet<string> | undefined): readonly Participant[] {
+  const quiet = quietSince(step)
+  if (step.call.group === undefined || woken === undefined) return quiet
+  const members = new Set(Array.from(woken, memberOfName))
+  return quiet.filter(({ userId }) => members.has(userId))
+}
+
+/** Where the session that decided is still seen. */
+function deviceOfAuthor({ event }: Step, seen: readonly Seen[]): string | null | undefined {
+  return seen.find(({ sessionId }) => sessionId === event.by?.sessionId)?.deviceId
 }
 
 const isVoip = ({ address }: Device) => address.platform === 'apns' && address.voip
 
 /** What both pushes of a call begin with. */
-export function headingOf({ callUuid, callType, caller }: Call, type: string) {
+export function headingOf({ callUuid, callType, caller, group }: Call, type: string) {
   const { userId, role, displayName } = caller
   return {
     type,
     call_uuid: callUuid,
     call_type: callType,
     caller: { user_id: userId, role, display_name: displayName ?? '' },
+    ...(group !== undefined && { callee_group: group.name }),
   }
 }

@@ -8,12 +8,28 @@ export interface Ring {
   readonly underWay: Set<Promise<void>>
   /** Devices whose push is on its way. */
   readonly sending: Set<Device>
+  /** Of a call to a group: the members whose devices this node wakes, by user_id. */
+  readonly members: Map<string, MemberRing>
   /** This node committed its end, and tells everybody. */
+  endsHere: boolean
+}
+
+/** What this node does for one member of a group at whom a call rings [GROUP1]. */
+export interface MemberRing {
+  readonly giveUp: AbortController
+  readonly pushes: Set<Promise<void>>
+  /** This node committed that it rings there no more, and tells its devices. */
   endsHere: boolean
 }
 
 /** A stop waits this long for what is under way, in ms. */
 const graceMs = 1_000
+
+export function memberOf({ members }: Ring, userId: string): MemberRing {
+  const member = members.get(userId) ?? { giveUp: new AbortController(), pushes: new Set(), endsHere: false }
+  members.set(userId, member)
+  return member
+}
 
 export type Rings = ReturnType<typeof createRings>
 
@@ -30,6 +46,7 @@ export function createRings(onError: (error: unknown) => void) {
       giveUp: new AbortController(),
       underWay: new Set(),
       sending: new Set(),
+      members: new Map(),
       endsHere: false,
     }
     rings.set(key, ring)
@@ -72,6 +89,11 @@ export function createRings(onError: (error: unknown) => void) {
       const done = Promise.all(ring?.underWay ?? [])
       void done.then(() => forget(ref, ring))
       return done
+    },
+    /** The same for members of a group; it rings on at the others. */
+    leave(members: readonly MemberRing[]): Promise<unknown> {
+      for (const { giveUp } of members) giveUp.abort()
+      return Promise.all(members.flatMap(({ pushes }) => [...pushes]))
     },
     async stop(): Promise<void> {
       await Promise.race([Promise.all(underWay), Bun.sleep(underWay.size > 0 ? graceMs : 0)])

@@ -1,6 +1,6 @@
 import { heapStats } from 'bun:jsc'
 import { afterEach, expect, jest, test } from 'bun:test'
-import { type Call, callKey, type RingingCall } from '../call/call.ts'
+import { type Call, callKey, participantOf, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { accepted, created, ended, event, ringing } from '../ports/call-store.fixture.ts'
 import type { Device, PushAddress } from '../ports/devices.ts'
@@ -19,7 +19,10 @@ const addresses: Readonly<Record<string, PushAddress>> = {
 }
 
 /** What of the parts is to be otherwise. */
-type Parts = Partial<Omit<WakingOptions, 'sender'>> & { readonly sender?: Partial<Sender> }
+type Parts = Partial<Omit<WakingOptions, 'sender' | 'devices'>> & {
+  readonly sender?: Partial<Sender>
+  readonly devices?: Partial<WakingOptions['devices']>
+}
 
 function devicesOf({ product, callee }: RingingCall): readonly Device[] {
   const participant = { product, role: callee.role, userId: callee.userId }
@@ -27,11 +30,11 @@ function devicesOf({ product, callee }: RingingCall): readonly Device[] {
 }
 
 /** Somebody with a device of each platform, none of them connected; resolves with the next so many pushes. */
-function setUp(call: RingingCall, known: Call = call, { sender, ...parts }: Parts = {}) {
-  const devices = devicesOf(call)
+function setUp(call: RingingCall, known: Call = call, { sender, devices, ...parts }: Parts = {}) {
+  const registered = devicesOf(call)
   const sent: string[] = []
   const waking = createWaking({
-    devices: { of: () => devices },
+    devices: { of: () => registered, ofMembers: () => registered, ...devices },
     sessions: { seen: () => [], heldHere: () => undefined },
     wakes: createMemoryWakes(() => call.startedAt),
     load: () => known,
@@ -310,12 +313,14 @@ test('[PUSH2] a client that a node which stops sent to another one, and that is 
 test('[PUSH2] a node that only had a session of the callee remembers nothing of the call once it has looked', async () => {
   const call = ringing()
   const told = setUp(call, call, { devices: { of: () => [] } })
+  const participant = participantOf(call, 'callee')
   const controllers = () => {
     Bun.gc(true)
     return heapStats().objectTypeCounts.AbortController ?? 0
   }
   const before = controllers()
-  for (let n = 0; n < 1_000; n++) told.doubt({ ...call, callUuid: `call ${n}` }, { cause: 'unsure', deviceId: null })
+  for (let n = 0; n < 1_000; n++)
+    told.doubt({ ...call, callUuid: `call ${n}` }, { cause: 'unsure', participant, deviceId: null })
   await new Promise((resolve) => setImmediate(resolve))
   await told.stop()
   expect(controllers() - before).toBeLessThan(100)

@@ -1,16 +1,16 @@
-import type { WakeDevice } from '@ringwire/protocol/webhook-events'
-import { deviceOfTicketSession } from '../auth/ring-ticket.ts'
-import type { Call, CallRef, RingingCall } from '../call/call.ts'
+import { type Call, type CallRef, type Participant, type RingingCall, rungBy } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { stopsRinging } from '../call/hook.ts'
+import { quietSince, ringsSince, type WokenAgain } from '../call/hook.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { inBatches } from '../time/in-batches.ts'
 import { pause } from '../time/pause.ts'
-import { type AsleepOptions, createAsleep, wakeDevices } from './asleep.ts'
-import { createAtLast } from './at-last.ts'
-import { type Cancelling, createCancelling } from './cancelling.ts'
-import { createRings, type Ring, type Rings } from './rings.ts'
+import { type AsleepOptions, createAsleep, type Sleeper, wakeDevices } from './asleep.ts'
+import { type AtLast, createAtLast } from './at-last.ts'
+import { createCancelling } from './cancelling.ts'
+import { createRingEnds } from './ring-ends.ts'
+import { createRings, type Ring } from './rings.ts'
 import type { Sender } from './sender.ts'
+import { inGroups } from './wake-names.ts'
 import { createWakePushes, type WakePushesOptions } from './wake-pushes.ts'
 import type { Wakes } from './wakes.port.ts'
 
@@ -18,18 +18,18 @@ export interface WakingOptions extends AsleepOptions, WakePushesOptions {
   readonly sessions: Pick<Sessions, 'seen' | 'heldHere'>
   readonly wakes: Wakes
   readonly sender: Sender
-  /** The call as this node has heard of it last. */
-  readonly known: (ref: CallRef) => Call | undefined
   /** Whether a backend of the product wakes devices itself. */
   readonly hearsWakes: (product: string) => boolean
   /** These devices fell asleep since the call rings. */
-  readonly onWokenAgain: (call: RingingCall, devices: readonly WakeDevice[]) => Promise<void>
+  readonly onWokenAgain: (call: RingingCall, woken: readonly WokenAgain[]) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
 /** A session of a device lost its socket while a call rings, or does not answer pings there: the device may sleep [PUSH2]. */
 export interface Doubt {
   readonly cause: 'lost' | 'unsure'
+  /** Whose session it was. */
+  readonly participant: Participant
   readonly deviceId: string | null
 }
 
@@ -39,7 +39,7 @@ export interface Waking {
    * of it.
    */
   committed(step: Step): void
-  /** Looks which devices of the callee sleep by now, and wakes those that were not woken for the call yet; returns at once. */
+  /** Looks which devices of a callee sleep by now, and wakes those that were not woken for the call yet; returns at once. */
   doubt(call: RingingCall, doubt: Doubt): void
   /**
    * A node is gone: any device of these calls may have had its session there, and what the node was sending is lost. Looks
@@ -48,6 +48,8 @@ export interface Waking {
   nodeDied(calls: readonly RingingCall[]): void
   /** A call does not ring any more, whichever node saw to that: nobody is woken for it from now on. */
   isQuiet(ref: CallRef): void
+  /** A call to a group rings on, maybe at fewer members: those at whom it rings no more are not woken from now on. */
+  ringsOn(call: RingingCall): void
   /** Waits a moment for what is under way, and gives up the rest; nobody is woken from then on. */
   stop(): Promise<void>
 }
@@ -56,22 +58,18 @@ export interface Waking {
 const reloadMs = 1_000
 
 /**
- * Wakes the devices of a callee that sleep while a call rings, each once, and tells them when the ring is over [PUSH2].
- * Beside the call: nothing of it waits for a push.
+ * Wakes the devices of a callee, or of the members of a group, that sleep while a call rings, each once, and tells them when
+ * the ring is over [PUSH2]. Beside the call: nothing of it waits for a push.
  */
 export function createWaking(options: WakingOptions): Waking {
-  const { sender, known, onError } = options
-  const rings = createRings(onError)
+  const { sender, known } = options
+  const rings = createRings(options.onError)
   const { stopping } = rings
   const atLast = createAtLast(options.now)
-  const asleep = createAsleep(options, atLast)
-  const push = createWakePushes(options)
   /** The looks for the nodes that are gone: one page of calls after the other. */
   let looking: Promise<unknown> = Promise.resolve()
 
-  // Members of a group are not woken [GROUP1].
-  const isWanted = ({ product, group }: Call) =>
-    group === undefined && (sender.servesAny || options.hearsWakes(product))
+  const isWanted = ({ product }: Call) => sender.servesAny || options.hearsWakes(product)
   /** It was answered, or ended, as far as is known here. */
   const isOver = (call: RingingCall) => (known(call) ?? call).status !== 'ringing'
 
@@ -79,92 +77,82 @@ export function createWaking(options: WakingOptions): Waking {
     if (!isOver(call)) await rings.begin(call, work)
   }
 
-  async function wake(call: RingingCall, ring: Ring, signal: AbortSignal): Promise<void> {
-    const due = await asleep.first(call, signal)
-    if (due !== undefined) await push(call, due, ring, signal)
-  }
-
-  /** Does not wait for the pushes that it begins. */
-  async function look(call: RingingCall, deviceId: string | null, signal: AbortSignal): Promise<void> {
-    if (signal.aborted || isOver(call)) return
-    const due = await asleep.again(call, deviceId, signal)
-    if (due === undefined) return
-    if (due.names.length > 0) options.onWokenAgain(call, wakeDevices(due, sender)).catch(onError)
-    void begin(call, (ring, signal) => push(call, due, ring, signal))
-  }
-
-  const { ended, isQuiet } = createRingEnds(options, rings, createCancelling({ ...options, atLast, signal: stopping }))
+  const { wake, look } = createLooks(options, atLast, begin, isOver)
+  const ends = createRingEnds(options, rings, createCancelling({ ...options, atLast, signal: stopping }))
   return {
     committed(step) {
-      const { call, event } = step
+      const { call } = step
       if (!isWanted(call) || stopping.aborted) return
-      if (event.type === 'invited') {
-        // Told late, it may be answered or over by now.
-        if (call.status === 'ringing') void begin(call, (ring, signal) => wake(call, ring, signal))
-      } else if (stopsRinging(step)) ended(step)
+      const rung = ringsSince(step)
+      // Told late, it may be answered or over by now.
+      if (call.status === 'ringing' && rung.length > 0)
+        void begin(call, (ring, signal) => wake(call, rung, ring, signal))
+      else if (quietSince(step).length > 0) ends.ended(step)
     },
-    doubt(call, doubt) {
+    doubt(call, { cause, participant, deviceId }) {
       if (!isWanted(call) || stopping.aborted) return
       void begin(call, async (_, signal) => {
-        if (doubt.cause === 'lost') await pause(reloadMs, signal)
-        await look(call, doubt.deviceId, signal)
+        if (cause === 'lost') await pause(reloadMs, signal)
+        await look(call, [participant], deviceId, signal)
       })
     },
     nodeDied(calls) {
       const wanted = calls.filter(isWanted)
       if (wanted.length === 0 || stopping.aborted) return
       const done = Promise.all([looking, pause(reloadMs, stopping)]).then(() =>
-        inBatches(wanted, (call) => begin(call, (_, signal) => look(call, null, signal))),
+        inBatches(wanted, (call) => begin(call, (_, signal) => look(call, rungBy(call), null, signal))),
       )
       looking = done
       rings.waitFor(done)
     },
-    isQuiet,
+    isQuiet: ends.isQuiet,
+    ringsOn: ends.ringsOn,
     stop: rings.stop,
   }
 }
 
-/** The end of a ring: the node wakes no device any more, and tells those that it woke. */
-function createRingEnds(
-  { sessions, load, onError }: Pick<WakingOptions, 'sessions' | 'load' | 'onError'>,
-  rings: Rings,
-  { cancel, cancelAll }: Cancelling,
-) {
-  /** The node that ended the ring may have read the woken devices before these were among them. */
-  async function cancelSent(ref: CallRef, ring: Ring, done: Promise<unknown>): Promise<void> {
-    await done
-    if (ring.endsHere || ring.sending.size === 0) return
-    const call = await load(ref)
-    if (call === undefined || call.status === 'ringing') return
-    const names = new Set([...ring.sending].map(({ deviceId }) => deviceId))
-    await cancel(call, ({ deviceId }) => names.has(deviceId) && deviceId !== deviceThatHasIt(call))
+type Begin = (call: RingingCall, work: (ring: Ring, signal: AbortSignal) => Promise<void>) => Promise<void>
+
+/** Looks for devices that sleep, and pushes to them: some members of a group after the others. */
+function createLooks(options: WakingOptions, atLast: AtLast, begin: Begin, isOver: (call: RingingCall) => boolean) {
+  const { sender, onError } = options
+  const asleep = createAsleep(options, atLast)
+  const push = createWakePushes(options)
+
+  /** The ring begins. Devices of some members are looked for while others are pushed to. */
+  async function wake(call: RingingCall, rung: readonly Participant[], ring: Ring, signal: AbortSignal): Promise<void> {
+    const pushes: Promise<void>[] = []
+    for (const some of inGroups(rung)) {
+      if (signal.aborted) break
+      const done = push(call, await asleep.first(call, some, signal), ring, signal)
+      // It is awaited last, so a rejection before that has to be handled.
+      done.catch(() => {})
+      pushes.push(done)
+    }
+    await Promise.all(pushes)
   }
 
-  return {
-    /** This node committed the step. */
-    ended(step: Step): void {
-      const ring = rings.find(step.call)
-      if (ring !== undefined) ring.endsHere = true
-      const decided = deviceThatDecided(step, sessions)
-      const cancelled = rings.end(step.call).then(() => (rings.stopping.aborted ? undefined : cancelAll(step, decided)))
-      rings.waitFor(cancelled.catch(onError))
-    },
-    /** Any node ended it. */
-    isQuiet(ref: CallRef): void {
-      const ring = rings.find(ref)
-      if (ring !== undefined) rings.waitFor(cancelSent(ref, ring, rings.end(ref)).catch(onError))
-    },
+  /** The ring goes on. Does not wait for the pushes that it begins. */
+  async function look(
+    call: RingingCall,
+    rung: readonly Participant[],
+    deviceId: string | null,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const some of inGroups(rung)) {
+      if (signal.aborted || isOver(call)) return
+      const due = await asleep.again(call, some, deviceId, signal)
+      if (due.length === 0) continue
+      options.onWokenAgain(call, wokenOf(due, sender)).catch(onError)
+      void begin(call, (ring, signal) => push(call, due, ring, signal))
+    }
   }
+
+  return { wake, look }
 }
 
-/** The device that answered or rejected; null: none did. Undefined where it has to be looked up. */
-function deviceThatDecided({ call, event }: Step, sessions: Pick<Sessions, 'heldHere'>): string | null | undefined {
-  if (event.type === 'accepted') return deviceThatHasIt(call)
-  if (event.type !== 'rejected' || event.by === null) return null
-  const { sessionId } = event.by
-  return deviceOfTicketSession(sessionId) ?? sessions.heldHere(sessionId)?.deviceId
-}
-
-function deviceThatHasIt(call: Call): string | null {
-  return call.status === 'ringing' ? null : (call.calleePlace?.deviceId ?? null)
+/** What a backend that wakes devices itself hears, for each of the people whose devices these are. */
+function wokenOf(due: readonly Sleeper[], sender: Sender): WokenAgain[] {
+  const ofEach = Map.groupBy(due, ({ participant }) => participant)
+  return Array.from(ofEach, ([participant, sleepers]) => ({ participant, devices: wakeDevices(sleepers, sender) }))
 }

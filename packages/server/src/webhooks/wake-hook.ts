@@ -28,6 +28,8 @@ interface StoredWake {
   readonly data: {
     readonly call_uuid: string
     readonly callee: { readonly user_id: string; readonly role: string }
+    /** Of a call to a group: who is woken. */
+    readonly member?: { readonly user_id: string; readonly role: string }
     readonly expires_at: string
     /** Those that fell asleep since the call rings; else all that there are by now. */
     readonly devices?: readonly WakeDevice[]
@@ -58,8 +60,8 @@ export function createWakeHook({ devices, sessions, sender, tickets, now }: Wake
 
   return async (product, stored) => {
     const event = JSON.parse(stored) as StoredWake
-    const { call_uuid: callUuid, callee, expires_at: expiresAt } = event.data
-    const participant = { product, role: callee.role, userId: callee.user_id }
+    const { call_uuid: callUuid, callee, member = callee, expires_at: expiresAt } = event.data
+    const participant = { product, role: member.role, userId: member.user_id }
     const ticket = tickets.sign({ product, callUuid, ringExpiresAt: Date.parse(expiresAt) }, participant)
     const data = { ...event.data, ring_ticket: ticket, devices: event.data.devices ?? (await devicesOf(participant)) }
     return { body: JSON.stringify({ ...event, data }), ticket }

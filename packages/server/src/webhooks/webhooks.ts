@@ -1,7 +1,6 @@
-import type { WakeDevice } from '@ringwire/protocol/webhook-events'
 import type { RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { wakeAgainBody } from '../call/hook.ts'
+import { type WokenAgain, wakeAgainBody } from '../call/hook.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { type Delivery, newDeliveryId, type WebhookEndpoint, type WebhookStore } from '../ports/webhooks.ts'
 import { type AttemptsOptions, createAttempts } from './attempts.ts'
@@ -30,8 +29,8 @@ export interface Webhooks {
   committed(step: Step): void
   /** Whether an endpoint of the product hears call.wake, as far as this process knows. */
   hearsWakes(product: string): boolean
-  /** Sends call.wake once more, for devices that fell asleep while the call rings [HOOK2]. */
-  wokenAgain(call: RingingCall, devices: readonly WakeDevice[]): Promise<void>
+  /** Sends call.wake once more for each of these people, whose devices fell asleep while the call rings [HOOK2]. */
+  wokenAgain(call: RingingCall, woken: readonly WokenAgain[]): Promise<void>
   /** Whether an endpoint of the product hears call.ended, as far as this process knows. */
   hearsEnds(product: string): boolean
   /** Products with an endpoint that hears who comes online; another set where they changed. */
@@ -95,9 +94,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       workOn(enabled.of(call.product))
     },
     hearsWakes: (product) => enabled.hearing(product, 'call.wake').length > 0,
-    async wokenAgain(call, devices) {
+    async wokenAgain(call, woken) {
       const told = enabled.hearing(call.product, 'call.wake')
-      if (told.length > 0) await store.add(wakesAgain(call, devices, told, now()))
+      const at = now()
+      if (told.length > 0) await store.add(woken.flatMap((each) => wakesAgain(call, each, told, at)))
       workOn(told)
     },
     hearsEnds: (product) => enabled.hearing(product, 'call.ended').length > 0,
@@ -115,14 +115,9 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   }
 }
 
-function wakesAgain(
-  call: RingingCall,
-  devices: readonly WakeDevice[],
-  told: readonly WebhookEndpoint[],
-  at: number,
-): Delivery[] {
+function wakesAgain(call: RingingCall, woken: WokenAgain, told: readonly WebhookEndpoint[], at: number): Delivery[] {
   const event = { subject: call.callUuid, version: call.version, type: 'call.wake', createdAt: at }
-  const body = wakeAgainBody(call, at, devices)
+  const body = wakeAgainBody(call, at, woken)
   return told.map(({ id }) => ({ ...event, id: newDeliveryId(at), endpointId: id, body }))
 }
 

@@ -155,6 +155,26 @@ export function registerDevicesContract(name: string, open: () => Promise<Device
       expect([await idsOf(ben), (await idsOf(ann)).length]).toEqual([[], 2])
     })
 
+    test('[GROUP1] [PUSH1] devices of many people of a role are read at once, of each the last one first', async () => {
+      const people = Array.from({ length: 45 }, someone)
+      const strangers = { ...(people[0] as Participant), role: 'customer' }
+      for (const [i, who] of people.entries()) {
+        if (i % 3 === 0) continue
+        await devices().put(put(who, 'older', fcm(), start))
+        await devices().put(put(who, 'newer', fcm(), start + 1))
+        await devices().put(put(who, 'given up', fcm(), start - deviceKeptMs))
+      }
+      for (let i = 0; i < mostDevices + 5; i++)
+        await devices().put(put(people[1] as Participant, `d${i}`, fcm(), start + 2 + i))
+      await devices().put(put(strangers, 'of another role'))
+      const names = people.map(({ userId }) => userId)
+      const found = await devices().ofMembers({ product: 'shop', role: 'agent' }, [...names, 'nobody'], start)
+      const alone = await Promise.all(people.map(async (who) => devices().of(who, start)))
+      expect(found).toEqual(alone.flat())
+      expect(found.length).toBe(mostDevices + 29 * 2)
+      expect(await devices().ofMembers({ product: 'shop', role: 'agent' }, [], start)).toEqual([])
+    })
+
     test('what another process writes is seen by the next read', async () => {
       const ben = someone()
       await harness.other.put(put(ben, 'phone'))

@@ -16,6 +16,7 @@ import {
   situationSql,
   stepsAfterSql,
 } from '../../src/stores/postgres/call-reads.ts'
+import { memberDevicesSql } from '../../src/stores/postgres/devices.ts'
 import {
   blankCallsSql,
   blankDeliveriesSql,
@@ -129,6 +130,7 @@ describe('every read finds its rows through an index', () => {
     ['[GROUP1] groups of a product', groupsSql, ['clinic', '', '', 101]],
     ['[GROUP1] groups of a member', groupsOfSql, ['clinic', 'patient', 'ann']],
     ['[GROUP1] [SRV2] who leaves all groups', forgetMemberSql, ['clinic', 'patient', 'ann']],
+    ['[GROUP1] [PUSH2] devices of members', memberDevicesSql, ['clinic', 'patient', '["ann","ben"]', 0, 20]],
     ['[SRV2] events to be erased', eventsSql, ['{1,2,3}']],
     ['[SRV2] events that are erased', blankEventsSql, ['[{"call_id":1,"version":1,"author":1}]']],
     ['[SRV2] webhooks that are kept', keptHooksSql, ['e', '', 'ann']],

@@ -158,6 +158,7 @@ async function usePeople(stores: Walked, some: Participant): Promise<void> {
   const device = { participant: some, deviceId: 'phone', address: { platform: 'fcm', token: 't' } } as const
   await devices.put({ ...device, registeredAt: Date.now() })
   await devices.of(some, Date.now())
+  await devices.ofMembers(some, [some.userId], Date.now())
   await devices.forget(some, 'phone')
   await devices.forgetAll(some)
   const key = { keyId: 'k', secretHash: new Uint8Array(32), products: [product], origin: 'cli' } as const

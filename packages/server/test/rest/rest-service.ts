@@ -139,6 +139,7 @@ export function startRest(options: RestOptions): RestService {
     newUuid: () => crypto.randomUUID(),
     onLeft() {},
     onQuiet() {},
+    onRingsOn() {},
     onDoubt: () => {},
     onNodeDied: () => {},
     isRelayOnly: () => false,

@@ -13,6 +13,7 @@ import { registerCallStates } from './calls/call-states.ts'
 import { type Composition, compositions } from './calls/composition.ts'
 import { registerConnecting } from './calls/connecting.ts'
 import { registerGlare } from './calls/glare.ts'
+import { registerGroupWaking } from './calls/group-waking.ts'
 import { registerGroups } from './calls/groups.ts'
 import { registerHangingUp } from './calls/hanging-up.ts'
 import { registerHistory } from './calls/history.ts'
@@ -144,6 +145,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   waking({ name, start }) {
     registerWaking(name, start)
     registerAsleep(name, start)
+    registerGroupWaking(name, start)
   },
 }
 

@@ -91,6 +91,7 @@ export class SimulatedNode {
       onDoubt() {},
       onNodeDied() {},
       onQuiet() {},
+      onRingsOn() {},
       onPassed() {},
       recorder,
       hearsEnds: () => false,

@@ -1,11 +1,19 @@
 import { addressHash, type Devices, deviceFreshMs, deviceKeptMs, mostDevices } from '../../ports/devices.ts'
-import { type DeviceRow, deviceOf } from '../sql/device-rows.ts'
+import { type DeviceRow, deviceOf, type MemberDeviceRow } from '../sql/device-rows.ts'
 import type { Connections, SqlParameter } from './connections.ts'
 
 export const devicesSql = `
   SELECT device_id, address, registered_at::float8 AS registered_at FROM devices
   WHERE product = $1 AND role = $2 AND user_id = $3 AND registered_at > $4::float8::bigint
   ORDER BY registered_at DESC, device_id LIMIT $5::int`
+
+/** The same of each of several people, whose user_ids are a JSON array. */
+export const memberDevicesSql = `
+  SELECT member.user_id, device.* FROM json_array_elements_text($3::text::json) AS member (user_id), LATERAL (
+    SELECT device_id, address, registered_at::float8 AS registered_at FROM devices
+    WHERE product = $1 AND role = $2 AND user_id = member.user_id AND registered_at > $4::float8::bigint
+    ORDER BY devices.registered_at DESC, device_id LIMIT $5::int
+  ) AS device`
 
 /**
  * Puts one, and drops: the address with whoever had it before, the oldest of too many, some that were given up. Who
@@ -81,6 +89,11 @@ export function createDevices(connections: Connections): Devices {
       const { product, role, userId } = participant
       const rows: DeviceRow[] = await run(devicesSql, [product, role, userId, now - deviceKeptMs, mostDevices])
       return rows.map((row) => deviceOf(row, participant))
+    },
+    async ofMembers({ product, role }, userIds, now) {
+      const values = [product, role, JSON.stringify(userIds), now - deviceKeptMs, mostDevices]
+      const rows: MemberDeviceRow[] = await run(memberDevicesSql, values)
+      return rows.map((row) => deviceOf(row, { product, role, userId: row.user_id }))
     },
     // The connections are those of the store.
     close() {},

@@ -8,6 +8,9 @@ export interface DeviceRow {
   registered_at: number
 }
 
+/** Of several people: with whose it is. */
+export type MemberDeviceRow = DeviceRow & { user_id: string }
+
 export function deviceOf(row: DeviceRow, participant: Participant): Device {
   return {
     participant,

@@ -1,5 +1,5 @@
 import type { Step } from '../../call/effects.ts'
-import { callHookBody, type HookType, hookTypesOf } from '../../call/hook.ts'
+import { callHookBody, type HookType, hookEventsOf } from '../../call/hook.ts'
 import { type Delivery, newDeliveryId, type WebhookEndpoint } from '../../ports/webhooks.ts'
 import type { RowValue } from './rows.ts'
 
@@ -28,10 +28,11 @@ export function createSubscribers(): Subscribers {
       const { call, event } = step
       const endpoints = byProduct.get(call.product)
       if (endpoints === undefined) return none
-      return hookTypesOf(step).flatMap((type) => {
+      return hookEventsOf(step).flatMap((told) => {
+        const { type } = told
         const wanting = endpoints.filter((endpoint) => wants(endpoint, type))
         if (wanting.length === 0) return none
-        const body = callHookBody(type, step)
+        const body = callHookBody(told, step)
         return wanting.map(({ id }) => ({
           id: newDeliveryId(event.at),
           endpointId: id,

@@ -1,7 +1,16 @@
 import type { Database } from 'bun:sqlite'
-import { addressHash, type Devices, deviceFreshMs, deviceKeptMs, mostDevices } from '../../ports/devices.ts'
-import { type DeviceRow, deviceOf } from '../sql/device-rows.ts'
+import {
+  addressHash,
+  type Device,
+  type Devices,
+  deviceFreshMs,
+  deviceKeptMs,
+  mostDevices,
+} from '../../ports/devices.ts'
+import { macrotask } from '../../ports/macrotask.ts'
+import { type DeviceRow, deviceOf, type MemberDeviceRow } from '../sql/device-rows.ts'
 import { attempt, sqlFailure } from './connection.ts'
+import { rowsOfPage } from './pages.ts'
 import type { RowStatement, RowWrites } from './row-writes.ts'
 
 /** The last that registered; also what one too many is told by. */
@@ -9,6 +18,13 @@ export const devicesSql = `
   SELECT device_id, address, registered_at FROM devices
   WHERE product = ? AND role = ? AND user_id = ? AND registered_at > ?
   ORDER BY registered_at DESC, device_id LIMIT ?`
+/** The same of several people, whose user_ids are a JSON array. */
+export const memberDevicesSql = `
+  SELECT devices.user_id, device_id, address, registered_at FROM json_each(?1)
+  CROSS JOIN devices ON product = ?2 AND role = ?3 AND devices.user_id = json_each.value AND registered_at > ?4
+  ORDER BY json_each.key, registered_at DESC, device_id`
+/** Nobody has more than `mostDevices`. */
+const membersOfPage = Math.floor(rowsOfPage / mostDevices)
 export const movedSql = `
   DELETE FROM devices
   WHERE product = ? AND address_hash = ? AND (user_id <> ? OR (role = ? AND device_id <> ?))`
@@ -33,6 +49,7 @@ export function createDevices(reader: Database, writes: RowWrites): Devices {
     'SELECT device_id, address, registered_at FROM devices WHERE product = ? AND role = ? AND user_id = ? AND device_id = ?',
   )
   const of = reader.query<DeviceRow, (string | number)[]>(devicesSql)
+  const ofMembers = reader.query<MemberDeviceRow, [string, string, string, number]>(memberDevicesSql)
   /** Writes under way: what they change is not to be read yet. */
   let writing = 0
 
@@ -83,6 +100,16 @@ export function createDevices(reader: Database, writes: RowWrites): Devices {
           .all(product, role, userId, now - deviceKeptMs, mostDevices)
           .map((row: DeviceRow) => deviceOf(row, participant)),
       )
+    },
+    async ofMembers({ product, role }, userIds, now) {
+      const found: Device[] = []
+      for (let from = 0; from < userIds.length; from += membersOfPage) {
+        if (from > 0) await macrotask()
+        const some = JSON.stringify(userIds.slice(from, from + membersOfPage))
+        const rows = await attempt(() => ofMembers.all(some, product, role, now - deviceKeptMs))
+        found.push(...rows.map((row) => deviceOf(row, { product, role, userId: row.user_id })))
+      }
+      return found
     },
     // Its connections are those of others.
     close() {},
