@@ -1,7 +1,7 @@
 import { type CallPort, type CallSeed, createCall, type LiveCall } from './call.ts'
 import { isUnanswered } from './call-state.ts'
 import type { Listeners } from './listeners.ts'
-import type { Call, ClientEvents, Participant, RestorableCall } from './types.ts'
+import { type Call, type ClientEvents, ownReasons, type Peer, type RestorableCall } from './types.ts'
 
 /** So many calls that are over are remembered: what is still said about them is not news. */
 const maxFinished = 128
@@ -33,7 +33,9 @@ export function createCallList(listeners: Listeners<ClientEvents>, port: Omit<Ca
   function changed(it: LiveCall, before: string): void {
     forget(it, before)
     if (it.call.state.name === 'over') {
-      remember(finished, before)
+      const { status, reason } = it.call.state
+      // The turn of a member passes, and may come again [GROUP1]. One that was lost may also have been in between.
+      if (status !== 'ringing' && reason !== ownReasons.lost) remember(finished, before)
       release()
     } else live.set(it.call.callUuid, it)
     refresh()
@@ -85,17 +87,17 @@ export function createCallList(listeners: Listeners<ClientEvents>, port: Omit<Ca
 
 export type CallList = ReturnType<typeof createCallList>
 
-export function isSame(a: Participant, b: Participant): boolean {
+export function isSame(a: Pick<Peer, 'userId' | 'role'>, b: typeof a): boolean {
   return a.userId === b.userId && a.role === b.role
 }
 
-function isInviting(live: ReadonlyMap<string, LiveCall>, peer: Participant): boolean {
+function isInviting(live: ReadonlyMap<string, LiveCall>, peer: Peer): boolean {
   return [...live.values()].some(({ call }) => isUnanswered(call) && isSame(call.peer, peer))
 }
 
 function restorableOf(it: LiveCall, startedAt: number, resume: (it: LiveCall) => Call): RestorableCall {
-  const { callUuid, peer, callType, direction, end } = it.call
-  return { callUuid, peer, callType, direction, startedAt, resume: () => resume(it), end }
+  const { callUuid, peer, group, callType, direction, end } = it.call
+  return { callUuid, peer, group, callType, direction, startedAt, resume: () => resume(it), end }
 }
 
 const callOf = ({ call }: LiveCall): Call => call

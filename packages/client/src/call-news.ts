@@ -19,7 +19,7 @@ export function hear(it: LiveCall, push: Push, localTime: LocalTime): void {
         if (it.call.peerState.media) it.learn({ media: null, held: false })
         it.resync(false)
       }
-      if (push.data.display_name) it.learn({}, push.data.display_name)
+      hearCallee(it, push.data)
       it.apply({ type: 'accepted' })
       break
     case 'call.status':
@@ -57,6 +57,13 @@ export function hear(it: LiveCall, push: Push, localTime: LocalTime): void {
   }
 }
 
+/** Who answered. A name that is not told leaves the one that the application gave. */
+function hearCallee(it: LiveCall, { callee_user_id: userId, display_name: displayName }: Callee): void {
+  if (userId || displayName) it.learn({}, { ...(userId && { userId }), ...(displayName && { displayName }) })
+}
+
+type Callee = { readonly [Key in 'callee_user_id' | 'display_name']?: string | null | undefined }
+
 export function hearAway(it: LiveCall, localTime: LocalTime, away?: PeerAbsence): void {
   if (away) it.learn({ away: { since: localTime(away.since), endsAt: localTime(away.ends_at) } })
   else if (it.call.peerState.away) it.learn({ away: null })
@@ -81,6 +88,8 @@ export function catchUp(it: LiveCall, active: ActiveCall | undefined, localTime:
     return
   }
   it.apply({ type: 'stands', status: active.status })
+  const { user_id, display_name } = active.peer
+  hearCallee(it, { callee_user_id: user_id, display_name })
   confirm(it, active, localTime)
   it.resync(false)
 }

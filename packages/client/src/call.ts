@@ -8,12 +8,21 @@ import { createListeners } from './listeners.ts'
 import { createOwnMedia } from './own-media.ts'
 import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
-import type { Call, CallClient, CallEvents, Participant, PeerState } from './types.ts'
+import type { Call, CallClient, CallEvents, Participant, Peer, PeerState } from './types.ts'
 
 /** What a call is about, as it is first known. */
 export type CallSeed = Pick<
   Call,
-  'callUuid' | 'direction' | 'peer' | 'peerState' | 'callType' | 'contextType' | 'contextId' | 'metadata' | 'state'
+  | 'callUuid'
+  | 'direction'
+  | 'peer'
+  | 'group'
+  | 'peerState'
+  | 'callType'
+  | 'contextType'
+  | 'contextId'
+  | 'metadata'
+  | 'state'
 >
 
 /** The client alone changes what applications only read. */
@@ -40,7 +49,7 @@ export interface LiveCall {
   /** It is another call than the one that was asked for. */
   become(seed: Partial<Omit<CallSeed, 'state' | 'peer'>>): void
   /** What is known of the other side. */
-  learn(change: Partial<PeerState>, displayName?: string | null): void
+  learn(change: Partial<PeerState>, peer?: Partial<Peer>): void
   /** What was signalled belongs to a negotiation that is gone. */
   resync(restored: boolean): void
   /** Asks whether the call goes on, and here. */
@@ -215,8 +224,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
       Object.assign(call, next)
       if (call.callUuid !== before) port.changed(live, before)
     },
-    learn(change, displayName = call.peer.displayName) {
-      if (displayName !== call.peer.displayName) call.peer = { ...call.peer, displayName }
+    learn(change, peer) {
+      if (peer) call.peer = { ...call.peer, ...peer }
       call.peerState = { ...call.peerState, ...change }
       listeners.emit('peer', call.peerState)
     },

@@ -363,7 +363,7 @@ describe('what is handed over wrongly is said at once', () => {
     const fake = await onlineFake()
     const call = fake.client.call as (options?: unknown) => unknown
     for (const options of [undefined, null, {}, { userId: 'ben' }, { userId: '', role: 'agent' }])
-      expect(thrown(() => call(options))).toEqual(invalid('userId, role', 'given'))
+      expect(thrown(() => call(options))).toEqual(invalid('role, and userId or group', 'given'))
     for (const callType of ['', 'Video', 'a b', 'x'.repeat(33), 7.5])
       expect(thrown(() => call({ ...agent, callType }))).toEqual(invalid('callType', '/^[a-z0-9_-]{1,32}$/'))
     expect([fake.client.calls, fake.socket.sent]).toEqual([[], []])

@@ -8,8 +8,8 @@ import { type PauseBounds, pauseBefore, readJitterHint } from './reconnect.ts'
 import { type Tokens, tokenError } from './tokens.ts'
 import type {
   ConnectionState,
-  Peer,
   RingwireErrorShape,
+  Self,
   SessionToken,
   WebSocketConstructor,
   WebSocketLike,
@@ -68,7 +68,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   let state: ConnectionState = { name: 'idle', why: because('not_started') }
   let socket: WebSocketLike | undefined
   /** Who the session is for. */
-  let self: Peer | undefined
+  let self: Self | undefined
   /** Names the attempt: what an earlier one still has to say is not heard. */
   let run = 0
   let failures = 0
@@ -237,7 +237,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
 
   return {
     state: (): ConnectionState => state,
-    self: (): Peer | undefined => self,
+    self: (): Self | undefined => self,
 
     connect(): void {
       if (state.name !== 'idle' && state.name !== 'closed') return

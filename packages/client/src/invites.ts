@@ -5,6 +5,7 @@ import { rings } from './call-state.ts'
 import type { Environment } from './environment.ts'
 import { check, RingwireError } from './error.ts'
 import type { Reply, Requests } from './requests.ts'
+import { unknownState } from './seeds.ts'
 import { type Call, type CallOptions, type ConnectionState, ownReasons } from './types.ts'
 
 /** What an invite needs of the client. */
@@ -23,12 +24,15 @@ const callTypes = /^[a-z0-9_-]{1,32}$/
 /** A new call, or the one that rings between the two already. */
 export function placeCall(client: Inviting, wish: CallOptions): Call {
   const { list } = client
-  const { userId, role, callType = 'audio', onGlare = 'accept' } = wish ?? {}
-  check(userId && role, 'userId, role', 'given')
+  const { userId = null, group, role, callType = 'audio', onGlare = 'accept' } = wish ?? {}
+  check(role && !userId !== !group, 'role, and userId or group', 'given')
   check(callTypes.test(callType), 'callType', `${callTypes}`)
   const { name, why } = client.connectionState()
   if (name === 'idle') throw new RingwireError('NOT_STARTED', 'Call connect() before call().')
-  const ringing = [...list.live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, wish))
+  const peer = { userId, role, displayName: wish.displayName ?? null }
+  const ringing = [...list.live.values()].find(
+    ({ call }) => call.state.name === 'ringing' && call.group === group && isSame(call.peer, peer),
+  )
   if (ringing?.call.direction === 'outgoing') return list.resume(ringing)
   if (ringing && onGlare === 'accept') {
     void ringing.accept()
@@ -37,8 +41,9 @@ export function placeCall(client: Inviting, wish: CallOptions): Call {
   const it = list.add({
     callUuid: client.env.uuid(),
     direction: 'outgoing',
-    peer: { userId, role, displayName: wish.displayName ?? null },
-    peerState: { away: null, media: null, held: false },
+    peer,
+    group,
+    peerState: unknownState,
     callType,
     contextType: wish.contextType,
     contextId: wish.contextId,
@@ -58,6 +63,7 @@ function invite(client: Inviting, it: LiveCall, options: CallOptions, onGlare: O
   const { callUuid } = it.call
   const data = {
     callee_user_id: options.userId,
+    callee_group: options.group,
     callee_role: options.role,
     call_type: options.callType,
     context_type: options.contextType,

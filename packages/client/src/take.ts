@@ -5,7 +5,7 @@ import { hearAway } from './call-news.ts'
 import { createListeners } from './listeners.ts'
 import { type ClientParts, type ClientWithParts, parts } from './parts.ts'
 import type { Reply } from './requests.ts'
-import { seedOfActive } from './seeds.ts'
+import { peerOf, seedOfActive } from './seeds.ts'
 import { type Call, type CallClient, type Direction, ownReasons, type Peer, type Unsubscribe } from './types.ts'
 
 export interface TakeableCall {
@@ -90,7 +90,7 @@ function takeableOf(active: ActiveCall, own: ClientParts): TakeableCall {
   const { call_uuid: callUuid, peer, call_type: callType, direction, started_at } = active
   return {
     ...{ callUuid, callType, direction },
-    peer: { userId: peer.user_id ?? '', role: peer.role, displayName: peer.display_name },
+    peer: peerOf(peer),
     startedAt: Date.parse(started_at),
     take: () => takeHere(active, own),
   }

@@ -10,21 +10,21 @@ import { createListeners, type Listeners } from './listeners.ts'
 import type { CallMedia } from './media/types.ts'
 import { type ClientWithParts, parts } from './parts.ts'
 import type { Reply } from './requests.ts'
-import { seedOfActive } from './seeds.ts'
-import type { Call, CallClient, CallState, OverReason, Peer, RingwireErrorShape, Unsubscribe } from './types.ts'
+import { peerOf, seedOfActive, unknownState } from './seeds.ts'
+import type { Call, CallClient, Callee, CallState, OverReason, Peer, RingwireErrorShape, Unsubscribe } from './types.ts'
 import type { Push } from './wire.ts'
 
-/** Whom the other side shall talk to: somebody who is rung, or the other side of a second call of this client, whom nobody rings. */
-export type TransferTarget =
-  | {
-      readonly userId: string
-      readonly role: string
-      /** What `to.displayName` says of the target. */
+/** Whom the other side shall talk to: somebody or a group, who is rung, or the other side of a second call of this client, whom nobody rings. */
+export type TransferTarget = (
+  | (Callee & {
+      /** What `to.displayName` says of the target until it answers. */
       readonly displayName?: string | undefined
-      /** At most 1 KiB of JSON. Default: that of the first call. */
-      readonly metadata?: Readonly<Record<string, unknown>> | undefined
-    }
-  | { readonly to: Call; readonly metadata?: Readonly<Record<string, unknown>> | undefined }
+    })
+  | { readonly to: Call }
+) & {
+  /** At most 1 KiB of JSON. Default: that of the first call. */
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+}
 
 /** How the transfer of a call stands, the same at the side that transfers and at the one that is transferred. Immutable. */
 export interface TransferState {
@@ -272,36 +272,22 @@ function failure({ status, reason, error }: Partial<Pick<TransferState, 'status'
   return { status, reason, error }
 }
 
-function peerOf({ user_id, role, display_name }: CallTransferring['to']): Peer {
-  return { userId: user_id ?? '', role, displayName: display_name }
-}
-
 /** Whose new call is outgoing has not made it: it is invited from the beginning. */
 function seedOf({ new_call_uuid: callUuid, status, direction, to }: CallTransferring, first: Call): CallSeed {
   const { callType, contextType, contextId } = first
-  const peerState = { away: null, media: null, held: false }
   const state = (status === 'ringing' ? { ...rings(direction), invited: true } : { name: status }) as CallState
-  return {
-    callUuid,
-    direction,
-    peer: peerOf(to),
-    peerState,
-    callType,
-    contextType,
-    contextId,
-    metadata: undefined,
-    state,
-  }
+  const about = { callType, contextType, contextId, metadata: undefined }
+  return { callUuid, direction, peer: peerOf(to), group: to.group, peerState: unknownState, ...about, state }
 }
 
-function targetOf({ userId, role, displayName }: Extract<TransferTarget, { userId: string }>): Peer {
-  return { userId, role, displayName: displayName ?? null }
+function targetOf({ userId, role, displayName }: Callee & { displayName?: string | undefined }): Peer {
+  return { userId: userId ?? null, role, displayName: displayName ?? null }
 }
 
 function requestOf({ callUuid: call_uuid }: Call, target: TransferTarget): object {
   const { metadata } = target
   if ('to' in target) return { call_uuid, to_call_uuid: target.to.callUuid, metadata }
-  return { call_uuid, to_user_id: target.userId, to_role: target.role, metadata }
+  return { call_uuid, to_user_id: target.userId, to_group: target.group, to_role: target.role, metadata }
 }
 
 function newUuidOf(reply: Extract<Reply, { ok: true }>): string {

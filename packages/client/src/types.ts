@@ -12,9 +12,17 @@ export interface Participant {
   readonly role: string
 }
 
-export interface Peer extends Participant {
+export interface Peer {
+  /** Null for a group that is called, until one of its members has answered [GROUP1]. */
+  readonly userId: string | null
+  readonly role: string
   /** Null where this side does not know it yet: a callee that has not answered, of a call that was made without a `displayName`. */
   readonly displayName: string | null
+}
+
+/** Who this client is. */
+export interface Self extends Participant {
+  readonly displayName: string
 }
 
 /** What the application's backend got from `POST /v1/call/session-token`, as it came. */
@@ -134,7 +142,7 @@ export type ConnectionState =
       readonly name: 'online'
       readonly sessionId: string
       readonly recovered: boolean
-      readonly self: Peer
+      readonly self: Self
       readonly why: Why
     }
   /** There is no socket, and the next attempt is at `retryAt` (ms since the epoch), or sooner when the network comes. */
@@ -188,7 +196,7 @@ export type CallState =
   | { readonly name: 'connected' }
   | {
       readonly name: 'over'
-      /** The call's final status; undefined where it is not known (a reason of `ownReasons`). 'accepted': elsewhere. */
+      /** The call's final status; undefined where it is not known (a reason of `ownReasons`). 'accepted': elsewhere. 'ringing': it goes on at other members of the group. */
       readonly status: CallStatus | undefined
       /** The service's reason (`hangup`, `declined`, `answered_elsewhere` …), one of `ownReasons`, or what a client gave. */
       readonly reason: OverReason | (string & {})
@@ -288,6 +296,8 @@ export interface Call {
   /** Undefined where the token's is meant and not known yet. */
   readonly contextType: string | undefined
   readonly contextId: string | undefined
+  /** The group that is called [GROUP1], at the caller and at a member at whom it rings. */
+  readonly group: string | undefined
   /** What the caller passed on. Undefined after a reload, which does not keep it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly state: CallState
@@ -337,9 +347,15 @@ export interface Call {
   claimSignals(): Unsubscribe
 }
 
-export interface CallOptions {
-  readonly userId: string
-  readonly role: string
+/** Whom to call: somebody, or a group, at whose members it rings [GROUP1]. */
+export type Callee = { readonly role: string } & (
+  | { readonly userId: string; readonly group?: undefined }
+  | { readonly group: string; readonly userId?: undefined }
+)
+
+export type CallOptions = Callee & CallWish
+
+export interface CallWish {
   /** Default: 'audio'. Matches [a-z0-9_-]{1,32} [INV1]. */
   readonly callType?: string
   /** Default: the token's. */
@@ -362,6 +378,7 @@ export interface CallOptions {
 export interface RestorableCall {
   readonly callUuid: string
   readonly peer: Peer
+  readonly group: string | undefined
   readonly callType: string
   readonly direction: Direction
   /** The invite, in ms since the epoch by this device's clock. */
@@ -419,7 +436,7 @@ export interface CallClient {
    */
   connect(): void
   /**
-   * Invites. Throws INVALID_ARGUMENT without `userId` and `role`, or with a wrong `callType`, and NOT_STARTED before
+   * Invites. Throws INVALID_ARGUMENT without `role` and either `userId` or `group`, or with a wrong `callType`, and NOT_STARTED before
    * `connect()`. Works offline: the invite goes out when the connection is back, unless its time runs out. Of a client
    * that is closed the call is over at once, with CONNECTION_CLOSED.
    */

@@ -455,3 +455,27 @@ test('[TAKE1] a call at another device goes on here, unless there is a call alre
   expect([takes, other.get().call, other.get().phase]).toEqual([1, taken.call, 'connecting'])
   expect(there.attempts.length).toBe(1)
 })
+
+test('[GROUP1] "Call again" calls the group again, and not the member that answered', () => {
+  const { client, outgoing } = standInClient()
+  const wishes: unknown[] = []
+  const call = (wish: unknown) => {
+    wishes.push(wish)
+    return outgoing.call
+  }
+  const calling = Object.assign(client, { call })
+  const there = machine()
+  const again = (place: boolean) => {
+    const line = createLine(calling)
+    line.configure({ media: { environment: there.environment, storage: null } })
+    if (place) line.place({ group: 'support', role: 'agent', displayName: 'Support' })
+    else line.resume(outgoing.call)
+    outgoing.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
+    line.callAgain()
+    return wishes.splice(0).at(-1)
+  }
+  Object.assign(outgoing.call, { group: 'support' })
+  expect(again(true)).toEqual({ group: 'support', role: 'agent', displayName: 'Support' })
+  Object.assign(outgoing.call, { state: { name: 'connected' } })
+  expect(again(false)).toMatchObject({ group: 'support', role: 'agent' })
+})

@@ -35,8 +35,12 @@ export function createLine(client: CallClient) {
     else if (options.busy !== 'hold') void call.reject('busy')
   }
 
+  /** What was asked for here: of a call to a group, the peer is the member that answered. */
+  const wishes = new WeakMap<Call, CallOptions>()
+
   function begin(wish: CallOptions): Call {
     const call = client.call(wish)
+    wishes.set(call, wish)
     take(call)
     return call
   }
@@ -83,10 +87,10 @@ export function createLine(client: CallClient) {
     },
     /** Calls, unless there is a call already. */
     place: (wish: CallOptions): Call => get().call ?? begin(wish),
-    /** Calls the person of the last call. */
+    /** Calls whom the last call was with, or the same group again. */
     callAgain(): void {
       const { call, ended } = get()
-      if (!call && ended) begin(wishOf(ended.call))
+      if (!call && ended) begin(wishes.get(ended.call) ?? wishOf(ended.call))
     },
     accept({ video }: { video?: boolean } = {}): void {
       const { call, phase } = get()
@@ -129,9 +133,10 @@ export function createLine(client: CallClient) {
   }
 }
 
-/** Calls the same person about the same again. */
-function wishOf({ peer, callType, contextType, contextId, metadata }: Call): CallOptions {
+/** Calls the same person about the same again, or the group that this page did not call itself. */
+function wishOf({ peer, group, direction, callType, contextType, contextId, metadata }: Call): CallOptions {
   const context = { contextType: contextType || undefined, contextId: contextId || undefined, metadata }
+  if (group && direction === 'outgoing') return { group, role: peer.role, callType, ...context } as CallOptions
   return { ...peer, displayName: peer.displayName || undefined, callType, ...context } as CallOptions
 }
 

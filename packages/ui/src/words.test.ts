@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Call } from '@ringwire/client/types'
 import type { OverState } from './line-state.ts'
-import { durationText, errorText, overText } from './words.ts'
+import { durationText, english, errorText, overText } from './words.ts'
 
 const ben = { userId: 'ben', role: 'agent', displayName: 'Ben' }
 const ann = { userId: 'ann', role: 'customer' }
@@ -61,4 +61,17 @@ test('durations are minutes and seconds, with hours where there are any', () => 
     '10:01:01',
   ])
   expect(durationText(-3)).toBe('0:00')
+})
+
+test('[GROUP1] a group is called by its own name, and its members are no devices of one person', () => {
+  const group = { group: 'support', peer: { userId: null, role: 'agent', displayName: null } }
+  expect(over({ status: 'missed', reason: 'no_answer' }, group)).toBe('support did not answer.')
+  expect(over({ status: 'rejected', reason: 'all_declined', by: ben }, group)).toBe(
+    'Nobody at support can take the call.',
+  )
+  expect(over({ status: 'rejected', reason: 'in_a_meeting', by: ben }, group)).toBe('support declined.')
+  expect(over({ status: 'cancelled', by: ann }, group)).toBe('You cancelled the call.')
+  const member = { group: 'support', direction: 'incoming' } as const
+  expect(over({ status: 'accepted', reason: 'answered_elsewhere' }, member)).toBe('The call for support was answered.')
+  expect(english.incoming({ callType: 'video', group: 'support' } as Call)).toBe('Incoming video call for support')
 })

@@ -8,7 +8,8 @@ export const english = {
   connecting: 'Connecting …',
   reconnecting: 'Reconnecting …',
   live: 'Connected',
-  incoming: ({ callType }: Call) => (callType === 'video' ? 'Incoming video call' : 'Incoming audio call'),
+  incoming: ({ callType, group }: Call) =>
+    `Incoming ${callType === 'video' ? 'video' : 'audio'} call${group ? ` for ${group}` : ''}`,
   accept: 'Accept',
   acceptWithoutCamera: 'Accept without camera',
   decline: 'Decline',
@@ -81,8 +82,8 @@ export const english = {
 
 export type Words = typeof english
 
-export function nameOf({ peer }: Pick<Call, 'peer'>): string {
-  return peer.displayName ?? peer.userId
+export function nameOf({ peer, group }: Pick<Call, 'peer'> & Partial<Pick<Call, 'group'>>): string {
+  return peer.displayName ?? peer.userId ?? group ?? ''
 }
 
 /** What a person reads of an end; the first word may be the other side's name. */
@@ -91,6 +92,7 @@ const endings = {
   taken_elsewhere: 'You go on at another of your devices.',
   rejected_elsewhere: 'Declined on another of your devices.',
   left_group: 'You are no longer called for this group.',
+  all_declined: 'Nobody at $ can take the call.',
   superseded: 'A newer call replaced this one.',
   transferred: 'The call was transferred.',
   transfer_cancelled: 'The call that was being transferred ended.',
@@ -102,7 +104,7 @@ const endings = {
 /** Of these the status says it all. */
 type ToldByStatus =
   | ('hangup' | 'declined' | 'busy' | 'no_answer' | 'caller_cancelled' | 'caller_lost' | 'ended_by_server')
-  | ('refused' | 'unavailable' | 'all_declined')
+  | ('refused' | 'unavailable')
   | ('sdk.lost' | 'sdk.failed' | 'sdk.glare' | 'sdk.closed')
 
 /** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */
@@ -114,13 +116,15 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
   const name = nameOf(call)
   const mine = by !== null && (by.userId !== call.peer.userId || by.role !== call.peer.role)
   if (error) return errorText(error, name)
+  if (call.group && reason === 'answered_elsewhere') return `The call for ${call.group} was answered.`
   const text = (endings as Record<string, string>)[reason]
   if (text) return text.replace('$', () => name)
   switch (status) {
     case 'missed':
       return call.direction === 'outgoing' ? `${name} did not answer.` : `You missed a call from ${name}.`
     case 'rejected':
-      if (mine) return 'You declined.'
+      // Of a group that was called, the last member to decline is named.
+      if (mine && call.peer.userId !== null) return 'You declined.'
       return reason === 'busy' ? `${name} is busy.` : `${name} declined.`
     case 'busy':
       return `${name} is busy.`

@@ -152,6 +152,9 @@ export const CallAccepted = Type.Object({
   call_uuid: uuid(),
   status: Type.Literal('accepted'),
   display_name: Type.Optional(Type.String({ description: "The callee's name; only to extended sessions." })),
+  callee_user_id: Type.Optional(
+    Type.String({ description: 'Who of the group answered; only to extended sessions [GROUP1].' }),
+  ),
 })
 export type CallAccepted = Static<typeof CallAccepted>
 

@@ -109,10 +109,14 @@ function withDevice(push: Push, call: Call, callee: Participant): Push {
   return typeof device === 'string' ? { ...push, device } : push
 }
 
-/** With the callee's name, which sessions leave out for base ones: see `baseText` [EXT5]. */
+/** With the callee's name, and who of a group it is. Sessions leave both out for base ones: see `baseText` [EXT5, GROUP1]. */
 export function acceptedPush(key: string, call: Call): Push {
-  const { displayName } = call.callee
-  const data: CallAccepted = { ...acceptedData(call), ...(displayName !== null && { display_name: displayName }) }
+  const { displayName, userId } = call.callee
+  const data: CallAccepted = {
+    ...acceptedData(call),
+    ...(displayName !== null && { display_name: displayName }),
+    ...(call.group !== undefined && { callee_user_id: userId }),
+  }
   return { kind: 'state', call: key, version: call.version, text: JSON.stringify({ event: 'call.accepted', data }) }
 }
 

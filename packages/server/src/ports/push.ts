@@ -71,10 +71,15 @@ const eventAt = '{"event":"'.length
 /** A push as a base session reads it: with the fields of the interface alone. */
 export function baseText({ kind, text }: Pick<Push, 'text'> & { readonly kind: string }): string {
   const isMore =
-    kind === 'state' ? text.includes('"display_name"') : kind === 'ringing' && text.includes('"transferred_by"')
+    kind === 'state'
+      ? text.includes('"display_name"') || text.includes('"callee_user_id"')
+      : kind === 'ringing' && text.includes('"transferred_by"')
   if (!isMore) return text
   const { event, data } = JSON.parse(text)
   const { transferred_from: _, transferred_by: __, ...known } = data
-  if (kind === 'state') delete known.display_name
+  if (kind === 'state') {
+    delete known.display_name
+    delete known.callee_user_id
+  }
   return JSON.stringify({ event, data: known })
 }

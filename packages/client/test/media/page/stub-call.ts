@@ -72,7 +72,15 @@ export function createStubCalls(callType: string) {
     const nothing = async () => undefined
     ends[direction] = { take: ({ event, payload }) => listeners.emit(event, payload as never) }
     return {
-      ...{ callUuid: 'stub', direction, callType, contextType: undefined, contextId: undefined, metadata: undefined },
+      ...{
+        callUuid: 'stub',
+        direction,
+        callType,
+        contextType: undefined,
+        contextId: undefined,
+        group: undefined,
+        metadata: undefined,
+      },
       ...{ accept: nothing, reject: nothing, cancel: nothing, alerting: nothing, reported: 0 },
       peer: { userId: 'peer', role: 'peer', displayName: null },
       peerState: { away: null, media: null, held: false },

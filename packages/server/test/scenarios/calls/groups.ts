@@ -13,6 +13,7 @@ export function registerGroups(name: string, start: Start): void {
     registerRings(service)
     registerEnds(service)
     registerInvites(service)
+    registerWho(service)
   })
 }
 
@@ -214,5 +215,19 @@ function registerInvites(service: () => Service): void {
     const reply = await all.invite({ ring_timeout_ms: 500 })
     expect(reply?.data).toMatchObject({ status: 'ringing', delivered: false })
     await all.caller.next('call.missed')
+  })
+}
+
+function registerWho(service: () => Service): void {
+  test('[GROUP1] [EXT5] an extended caller hears who of the group answered, a base one does not', async () => {
+    const { name, members, ids, caller: base, invite } = await people(service())
+    const caller = await connectExtended(service(), { user_id: someone('caller'), role: 'customer' })
+    const { data } = await caller.request('call.invite', { callee_role: 'agent', callee_group: name })
+    await members[0]?.next('call.ringing')
+    members[0]?.send('call.accept', { call_uuid: data.call_uuid })
+    expect((await caller.next('call.accepted')).data).toMatchObject({ callee_user_id: ids[0], display_name: ids[0] })
+    const other = (await invite())?.data.call_uuid
+    members[1]?.send('call.accept', { call_uuid: other })
+    expect((await base.next('call.accepted')).data).toEqual({ call_uuid: other, status: 'accepted' })
   })
 }
