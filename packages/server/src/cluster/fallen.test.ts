@@ -35,6 +35,12 @@ class TestTime {
     }
   }
 
+  /** This process stands still, and what was due meanwhile is done afterwards. */
+  standStill(ms: number): void {
+    this.now += ms
+    for (const each of this.due) each.at = Math.max(each.at, this.now)
+  }
+
   async pass(ms: number): Promise<void> {
     const end = this.now + ms
     for (;;) {
@@ -213,6 +219,21 @@ test('nobody has fallen within 5 s after a store restarted, or lost the sign of 
 test('5 s after a store restarted, nodes that were seen there again can fall', async () => {
   redis.origin = 'second'
   await time.pass(7_500)
+  die('other')
+  fallen.suspect('other')
+  await time.pass(200)
+  expect(fell).toEqual(['other'])
+})
+
+test('nobody has fallen within 5 s after this node stood still: the others may have stood still with it', async () => {
+  time.standStill(60_000)
+  await time.pass(100)
+  die('other')
+  fallen.suspect('other')
+  await time.pass(4_000)
+  expect(fell).toEqual([])
+  for (const store of [redis, postgres]) store.held.add('other')
+  await time.pass(2_500)
   die('other')
   fallen.suspect('other')
   await time.pass(200)

@@ -1,7 +1,10 @@
 import type { Timers } from '../ports/clock.ts'
 import type { Ephemerals, Look } from './ephemerals.port.ts'
 
-/** A store that restarted, or lost this node's own sign, proves nothing for this time, in ms. */
+/**
+ * A store that restarted, or lost this node's own sign, proves nothing for this time, in ms. Nor does one at which this node
+ * did not look for so long: it stood still, and perhaps the others with it. They make broken connections again now.
+ */
 const steadyMs = 5_000
 
 /** The signs in one store: who was seen there, and since when the store, and this node's own sign in it, are as they are. */
@@ -9,6 +12,7 @@ export function createSigns(store: Ephemerals, node: string, timers: Pick<Timers
   let origin: string | undefined
   let originSince = 0
   let heldSince: number | undefined
+  let lookedAt = Number.NEGATIVE_INFINITY
   let seen = new Set<string>()
 
   /**
@@ -16,11 +20,13 @@ export function createSigns(store: Ephemerals, node: string, timers: Pick<Timers
    * one at which the nodes hold theirs.
    */
   function learn(look: Look): void {
-    if (look.origin !== origin || !look.held.has(node)) {
+    const now = timers.monotonic()
+    if (look.origin !== origin || !look.held.has(node) || now - lookedAt > steadyMs) {
       origin = look.origin
-      originSince = timers.monotonic()
+      originSince = now
       seen.clear()
     }
+    lookedAt = now
     for (const name of look.held) seen.add(name)
   }
 

@@ -117,7 +117,9 @@ for (const round of [1, 2, 3]) {
 
 test('[END3] all nodes stand still for longer than a lost clock runs: they wake, and every call goes on', async () => {
   const { one, two } = world()
-  const [across, lost] = [await pairOn(one, two), await pairOn(two, one)]
+  // A node that wakes seconds before the other one takes it for dead: it closes its sockets with 1013 then, and its clients
+  // come back [ORD1].
+  const [across, lost] = [await pairOn(one, two, true), await pairOn(two, one)]
   const [call, alsoKept] = [await connectedCall(across), await answeredCall(lost)]
   await relay(across, call, 0)
   // Its place is vacant, and its clock runs, when nobody can come back any more.
