@@ -86,6 +86,8 @@ const rules: Record<string, Case[]> = {
   "the operator's page imports Preact": [
     passes('packages/server/page/a.ts', 'preact/hooks'),
     passes('packages/server/page/b.ts', './ask.ts'),
+    { file: 'packages/server/page/c.ts', code: types('CallView', '@ringwire/protocol/backend'), broken: undefined },
+    { file: 'packages/server/page/d.ts', code: values('@ringwire/protocol/backend'), broken: plugin },
     ...['react', 'preact/compat', '@ringwire/client', 'node:fs', '../src/call/call.ts'].map((from, i) =>
       breaks(`packages/server/page/x${i}.ts`, from),
     ),

@@ -1,12 +1,17 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from 'preact/hooks'
 import { ask, signedOut } from './ask.ts'
+import { CallDetail } from './call.tsx'
+import { CallsView } from './calls.tsx'
 import { NowView } from './now.tsx'
 import { linkTo, type Place, usePlace } from './place.ts'
 import { SignIn } from './sign-in.tsx'
 
 /** The views, in the order of the digits that lead to them. */
-const views = [['now', 'Now']] as const
+const views = [
+  ['now', 'Now'],
+  ['calls', 'Calls'],
+] as const
 
 export function App() {
   const [operator, setOperator] = useState<string | undefined | null>(undefined)
@@ -64,7 +69,11 @@ function Shell({ operator, onLeft }: { operator: string; onLeft: () => void }) {
 }
 
 function View({ place }: { place: Place }) {
-  switch (place.parts[0]) {
+  const [view, product, id] = place.parts
+  switch (view) {
+    case 'calls':
+      if (product !== undefined && id !== undefined) return <CallDetail product={product} id={id} />
+      return <CallsView place={place} />
     default:
       return <NowView />
   }

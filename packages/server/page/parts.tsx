@@ -1,6 +1,9 @@
 /** @jsxImportSource preact */
+import type { CallView } from '@ringwire/protocol/backend'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { textOf } from './ask.ts'
+import { linkTo } from './place.ts'
 
 /** The title of a view. It takes the focus, so that a screen reader says where one is. */
 export function Head({ title, children }: { title: string; children?: ComponentChildren }) {
@@ -25,5 +28,104 @@ export function Problem({ text }: { text: string | undefined }) {
     <p class="note" data-tone="bad" role="alert">
       {text}
     </p>
+  )
+}
+
+const tones: Readonly<Record<string, string>> = {
+  ...{ ringing: 'warn', accepted: 'good', connected: 'good' },
+  ...{ missed: 'bad', busy: 'warn', rejected: 'warn', cancelled: 'warn' },
+}
+
+export function Status({ call: { status } }: { call: Pick<CallView, 'status'> }) {
+  const isLive = ['ringing', 'accepted', 'connected'].includes(status)
+  return (
+    <span class="badge" data-tone={tones[status]} data-live={isLive ? '' : undefined}>
+      {status}
+    </span>
+  )
+}
+
+interface PersonProps {
+  readonly product: string
+  readonly who: {
+    readonly user_id: string | null
+    readonly role: string
+    readonly display_name?: string | null
+    readonly group?: string
+  }
+}
+
+/** A participant, with a link to its calls. */
+export function Person({ product, who: { user_id: id, role, display_name: name, group } }: PersonProps) {
+  if (id === null) return <span>group {group}</span>
+  return (
+    <span>
+      <a href={linkTo(['calls', product], { status: 'any', q: `${role}/${id}` })}>
+        {role}/{id}
+      </a>
+      {name && name !== id && <span class="soft"> {name}</span>}
+      {group && <span class="soft"> of group {group}</span>}
+    </span>
+  )
+}
+
+interface DoProps {
+  readonly label: string
+  /** What is asked before it is done. */
+  readonly question: string
+  readonly isDangerous?: boolean
+  readonly act: () => Promise<unknown>
+  readonly testId?: string
+}
+
+/** A button that asks first, and says what went wrong. */
+export function Do({ label, question, isDangerous = true, act, testId }: DoProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+
+  async function go(): Promise<void> {
+    setBusy(true)
+    setProblem(undefined)
+    try {
+      await act()
+      dialog.current?.close()
+    } catch (error) {
+      setProblem(textOf(error))
+    }
+    setBusy(false)
+  }
+
+  return (
+    <>
+      <button
+        type="button"
+        class={isDangerous ? 'danger' : ''}
+        data-testid={testId}
+        onClick={() => dialog.current?.showModal()}
+      >
+        {label}
+      </button>
+      <dialog ref={dialog} aria-label={label}>
+        <div class="dialog">
+          <p>{question}</p>
+          <Problem text={problem} />
+          <div class="row">
+            <button
+              type="button"
+              class={isDangerous ? 'danger' : 'main'}
+              disabled={isBusy}
+              data-testid="confirm"
+              onClick={() => void go()}
+            >
+              {label}
+            </button>
+            <button type="button" onClick={() => dialog.current?.close()}>
+              Not now
+            </button>
+          </div>
+        </div>
+      </dialog>
+    </>
   )
 }

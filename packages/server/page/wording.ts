@@ -28,3 +28,15 @@ export function time(iso: string | null | undefined): string {
   const isToday = at.toDateString() === new Date().toDateString()
   return isToday ? at.toLocaleTimeString() : at.toLocaleString()
 }
+
+/** Between two instants; until now where the second one has not come. */
+export function duration(from: string | null, to: string | null): string {
+  if (from === null) return '–'
+  return seconds(((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1_000)
+}
+
+/** Of a call, from the answer to the end; of one that was not answered, for how long it rang. */
+export function lasted(call: { started_at: string; accepted_at: string | null; ended_at: string | null }): string {
+  const text = duration(call.accepted_at ?? call.started_at, call.ended_at)
+  return call.accepted_at === null ? `rang ${text}` : text
+}

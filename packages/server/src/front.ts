@@ -15,6 +15,7 @@ import type { Descriptors } from './observability/descriptors.ts'
 import { createHealth, type ServiceState } from './observability/health.ts'
 import type { Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
+import { createOperatorAnswers } from './operators/answers.ts'
 import type { AddressGuard } from './outgoing/addresses.ts'
 import { createParticipantExport } from './participants/export.ts'
 import { createParticipants } from './participants/participants.ts'
@@ -73,8 +74,8 @@ export function createFront(parts: FrontDeps) {
     hasRoom: descriptors.admits,
   })
   const clientAddress = createClientAddress(config.trustProxy, logger)
-  const app = createApi(parts, { ...shared, revoked, health, clientAddress })
-  return { gateway, app, health, clientAddress, revoked, ...watched }
+  const api = createApi(parts, { ...shared, revoked, health, clientAddress })
+  return { gateway, ...api, health, clientAddress, revoked, ...watched }
 }
 
 /** What sockets and the REST API both go by. */
@@ -185,7 +186,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     hasOthers: () => backend.nodes.others().length > 0,
     now: clock.now,
   })
-  return createRest({
+  const { app, ofProducts } = createRest({
     ...shared,
     guard: parts.guard,
     secrets,
@@ -207,4 +208,11 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     endCall,
     webhooks,
   })
+  const { products } = stores
+  const operate = createOperatorAnswers({
+    ...{ endpoints: ofProducts, seenCalls, products },
+    journal: shared.journal,
+    now: clock.now,
+  })
+  return { app, operate }
 }

@@ -56,25 +56,44 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly clientAddress: ClientAddress
 }
 
-/** The REST API: which subject answers at which endpoint. */
-export function createRest(deps: RestDeps): HttpApp {
-  return createHttpApp({ ...deps, handlers: handlersOf(deps) })
+export interface Rest {
+  readonly app: HttpApp
+  /** What application backends ask, for operators [ADM2]. */
+  readonly ofProducts: ProductEndpoints
 }
 
+/** The REST API: which subject answers at which endpoint. */
+export function createRest(deps: RestDeps): Rest {
+  const ofProducts = productEndpointsOf(deps)
+  return { app: createHttpApp({ ...deps, handlers: handlersOf(deps, ofProducts) }), ofProducts }
+}
+
+export type ProductEndpoints = ReturnType<typeof productEndpointsOf>
+
+function productEndpointsOf(deps: RestDeps) {
+  const given = { ...deps, authenticate: authenticatorOf(deps), now: deps.clock.now }
+  return {
+    ...createServerCallsEndpoints(given),
+    ...createServerProductEndpoints(given),
+    ...createServerGroupEndpoints(given),
+    ...createServerWebhooksEndpoints(given),
+    ...createServerParticipantsEndpoints(given),
+  }
+}
+
+const authenticatorOf = ({ config, clock, products }: RestDeps) =>
+  createProductAuth({ products, now: clock.now, demo: config.demo !== false })
+
 /** What answers at each endpoint of the registry. */
-function handlersOf(deps: RestDeps): Handlers {
-  const { config, clock, health } = deps
-  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo !== false })
+function handlersOf(deps: RestDeps, ofProducts: ProductEndpoints): Handlers {
+  const { config, health } = deps
+  const authenticate = authenticatorOf(deps)
   return {
     sessionToken: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
     jwks: createJwksEndpoint(deps),
     callHistory: createCallHistoryEndpoint(deps),
     iceServers: createIceServersEndpoint(deps),
-    ...createServerCallsEndpoints({ ...deps, authenticate, now: clock.now }),
-    ...createServerProductEndpoints({ ...deps, authenticate }),
-    ...createServerGroupEndpoints({ ...deps, authenticate }),
-    ...createServerWebhooksEndpoints({ ...deps, authenticate }),
-    ...createServerParticipantsEndpoints({ ...deps, authenticate }),
+    ...ofProducts,
     ...createRingEndpoints(deps),
     ...createDeviceEndpoints(deps),
     liveness: () => healthReply(health.live()),

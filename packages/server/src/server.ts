@@ -157,6 +157,7 @@ function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core
     live: front.health.live,
     ready: front.health.ready,
     present: () => [processOf(front.gateway, domain, backend)],
+    operate: front.operate,
   }
   const operators = createForOperators({ deps, status, journal, meter, counters: backend.localCounters })
   return [

@@ -1,10 +1,11 @@
 /** What the first process asks its workers, over the channel that it started them with. */
-import type { Question, WorkerAnswers } from '../observability/machine.ts'
+import type { Question, WorkerAnswers, WorkerAsk } from '../observability/machine.ts'
 import type { Status } from '../observability/status.ts'
 
 interface Asked {
   readonly id: number
   readonly question: Question
+  readonly about?: WorkerAsk
 }
 
 export interface Said {
@@ -14,7 +15,7 @@ export interface Said {
 
 export interface Questions {
   /** Rejects when the worker ends first. */
-  ask<Q extends Question>(question: Q): Promise<WorkerAnswers[Q]>
+  ask<Q extends Question>(question: Q, about?: WorkerAsk): Promise<WorkerAnswers[Q]>
   /** The worker has said something. */
   said(said: Said): void
 }
@@ -31,12 +32,12 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
     waiting.clear()
   })
   return {
-    async ask<Q extends Question>(question: Q) {
+    async ask<Q extends Question>(question: Q, about?: WorkerAsk) {
       if (isOver) throw new Error('the worker is gone')
       const id = ++ids
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       // Throws where the channel is closed already: then nobody waits for an answer.
-      send({ id, question })
+      send({ id, question, ...(about !== undefined && { about }) })
       waiting.set(id, { resolve, reject })
       // A worker is this program, of this version.
       return (await promise) as WorkerAnswers[Q]
@@ -49,13 +50,18 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
 }
 
 /** The side that answers: a worker, for as long as it runs. */
-export function answerQuestions({ families, ready, present }: Status): void {
-  const answers: { [Q in Question]: () => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = {
+export function answerQuestions({ families, ready, present, operate }: Status): void {
+  const answers: { [Q in Question]: (about: WorkerAsk) => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = {
     ...{ metrics: families, ready },
     present: async () => (await present())[0],
+    async operate(asked) {
+      const response = await operate(asked)
+      const { status, headers } = response
+      return { status, headers: Object.fromEntries(headers), body: await response.text() }
+    },
   }
-  process.on('message', async ({ id, question }: Asked) => {
-    const answer = await answers[question]()
+  process.on('message', async ({ id, question, about }: Asked) => {
+    const answer = await answers[question](about as WorkerAsk)
     // Whoever asked may be gone by now.
     if (process.connected) process.send?.({ id, answer } satisfies Said)
   })

@@ -11,20 +11,24 @@ import type { Health } from '@ringwire/protocol/rest'
 import { countsOf, type Family, sumOf } from './families.ts'
 import type { HealthReport } from './health.ts'
 import { gauge } from './series.ts'
-import type { ProcessPresent, Status } from './status.ts'
+import type { OperatorAnswer, OperatorAsk, ProcessPresent, Status } from './status.ts'
 
 /** What a worker is asked for, and how it answers. */
 export interface WorkerAnswers {
   metrics: readonly Family[]
   ready: HealthReport
   present: ProcessPresent | undefined
+  operate: OperatorAnswer
 }
+
+/** What a question is about: only what operators ask has more than its name. */
+export type WorkerAsk = OperatorAsk
 
 export type Question = keyof WorkerAnswers
 
 export interface AskedWorker {
   /** Rejects when the worker ends first. */
-  ask<Q extends Question>(question: Q): Promise<WorkerAnswers[Q]>
+  ask<Q extends Question>(question: Q, about?: WorkerAsk): Promise<WorkerAnswers[Q]>
   /** Resolves when it is gone. */
   readonly ended: Promise<unknown>
 }
@@ -44,7 +48,7 @@ export interface MachineOptions {
 }
 
 /** A worker tries both stores within 1 s where it is asked for its readiness; what is later counts as silent. In ms. */
-const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000, present: 1_000 }
+const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000, present: 1_000, operate: 15_000 }
 /** Of a worker that is killed, what it counted since it was asked last is lost: so it is asked this often, in ms. */
 const everyMs = 1_000
 
@@ -62,28 +66,6 @@ export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
   function leave(member: Member): void {
     members.delete(member)
     ofGone = sumOf([ofGone, countsOf(member.last)])
-  }
-
-  /** Undefined where it is silent, or gone. A silent one is not asked again: nothing piles up where it hangs. */
-  async function ask<Q extends Question>(member: Member, question: Q): Promise<WorkerAnswers[Q] | undefined> {
-    if (member.isSilent) return undefined
-    const { promise: late, resolve } = Promise.withResolvers<undefined>()
-    const timer = setTimeout(() => {
-      member.isSilent = true
-      resolve(undefined)
-    }, answerMs[question])
-    const answer = member.worker.ask(question).then(
-      (said) => {
-        member.isSilent = false
-        return said
-      },
-      () => undefined,
-    )
-    try {
-      return await Promise.race([answer, late])
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   async function refresh(member: Member): Promise<void> {
@@ -129,9 +111,53 @@ export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
         const told = await Promise.all([...members].map((member) => ask(member, 'present')))
         return told.filter((one) => one !== undefined)
       },
+      async operate(asked) {
+        for (const member of members) {
+          const answer = isKnown(member) ? await ask(member, 'operate', asked) : undefined
+          if (answer !== undefined) return new Response(answer.body, answer)
+          // What was asked of a worker that then hung may have been done.
+          if (asked.method !== 'GET') break
+        }
+        return unanswered()
+      },
     },
     stop: () => clearInterval(timer),
   }
+}
+
+/** Undefined where it is silent, or gone. A silent one is not asked again: nothing piles up where it hangs. */
+async function ask<Q extends Question>(
+  member: Member,
+  question: Q,
+  about?: WorkerAsk,
+): Promise<WorkerAnswers[Q] | undefined> {
+  if (member.isSilent) return undefined
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => {
+    member.isSilent = true
+    resolve(undefined)
+  }, answerMs[question])
+  const answer = member.worker.ask(question, about).then(
+    (said) => {
+      member.isSilent = false
+      return said
+    },
+    () => undefined,
+  )
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** No worker answers. observability/ is below http/, which words failures elsewhere. */
+function unanswered(): Response {
+  const error = {
+    code: 'SERVICE_UNAVAILABLE',
+    message: 'No worker has answered. Look whether it was done, and ask again.',
+  }
+  return Response.json({ success: false, error }, { status: 503, headers: { 'Cache-Control': 'no-store' } })
 }
 
 function healthOf(ok: boolean, isServing: boolean, reports: readonly HealthReport[]): HealthReport {

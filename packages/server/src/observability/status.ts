@@ -10,6 +10,27 @@ export interface Status {
   ready(): Promise<HealthReport>
   /** What each process of this machine has now. */
   present(): MaybePromise<readonly ProcessPresent[]>
+  /** Answers what the operator's page asks of the stores, or wants to be done. */
+  operate(asked: OperatorAsk): Promise<Response>
+}
+
+/** A request of an operator, as one process hands it to another. */
+export interface OperatorAsk {
+  readonly method: string
+  /** Below /admin/api/. */
+  readonly path: string
+  readonly query: string
+  readonly body: string
+  /** What the operator calls itself; empty where it says nothing. */
+  readonly operator: string
+  readonly address: string | undefined
+}
+
+/** The answer, as it goes from process to process. */
+export interface OperatorAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
 }
 
 /** Upper ends of the ages of live calls that are counted together, in seconds; the last group has none. */

@@ -1,5 +1,6 @@
-/** What is below /admin/api/ [ADM2]. */
+/** What is below /admin/api/ [ADM2]: what this machine is, and what is asked of its stores. */
 import { failure, json } from '../http/replies.ts'
+import { targetOf } from '../http/request-target.ts'
 import type { Status } from '../observability/status.ts'
 import type { OperatorRequest } from './door.ts'
 import { createNow } from './now.ts'
@@ -15,11 +16,15 @@ export interface OperatorApiOptions {
 export function createOperatorApi(options: OperatorApiOptions): (asked: OperatorRequest) => Promise<Response> {
   const showNow = createNow(options)
 
-  return async ({ request, path }) => {
-    if (path !== 'now') return failure('NOT_FOUND')
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
-    const since = Number(new URL(request.url).searchParams.get('since') ?? 0)
+  return async ({ request, path, operator, address }) => {
+    const { method } = request
+    const { query } = targetOf(request)
+    if (path !== 'now') {
+      const body = method === 'GET' || method === 'HEAD' ? '' : await request.text()
+      return options.status.operate({ method, path, query, body, operator, address })
+    }
+    if (method !== 'GET' && method !== 'HEAD') return failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+    const since = Number(new URLSearchParams(query).get('since') ?? 0)
     return json(200, { success: true, ...(await showNow(Number.isFinite(since) ? since : 0)) })
   }
 }

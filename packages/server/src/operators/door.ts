@@ -20,6 +20,7 @@ export interface OperatorRequest {
   readonly path: string
   /** What the operator calls itself; empty where it says nothing. */
   readonly operator: string
+  readonly address: string | undefined
 }
 
 export interface DoorOptions {
@@ -82,7 +83,7 @@ export function createDoor({ tokens, counters, now, answer }: DoorOptions) {
     if (path === 'session') return session(request, address)
     const operator = enter(request, address)
     if (operator instanceof Response) return operator
-    return answer({ request, path, operator })
+    return answer({ request, path, operator, address })
   }
 
   return async (request: Request, path: string, address: string | undefined): Promise<Response> => {

@@ -27,23 +27,27 @@ export interface ProductRequest {
 
 const nothing = {}
 
+export interface ProductEndpoint {
+  (request: Request, address: string | undefined, params: PathParams): Promise<Response>
+  /** Answers whoever may ask about the product by other means: operators [ADM2]. */
+  readonly answer: (asked: ProductRequest) => MaybePromise<Response>
+}
+
 export function createProductEndpoint(
   deps: ProductEndpointDeps,
   answer: (asked: ProductRequest) => MaybePromise<Response>,
   /** The bound of a body, in bytes, where it is not that of all others. */
   maxBodyBytes?: number,
-) {
+): ProductEndpoint {
   const { limits } = deps
   const check = createCredentialsCheck(deps, { ofAddress: limits.serverRequest, ofKey: limits.serverKey })
 
-  return async (request: Request, address: string | undefined, params: PathParams): Promise<Response> => {
+  async function endpoint(request: Request, address: string | undefined, params: PathParams): Promise<Response> {
     const credentials = await check(request, address)
     if (!credentials.ok) return credentials.response
     const query = new URL(request.url).searchParams
-    const hasBody = request.method !== 'GET' && request.method !== 'HEAD' && request.method !== 'DELETE'
-    const read = hasBody ? await readJsonObject(request, nothing, maxBodyBytes) : { ok: true as const, value: nothing }
-    if (!read.ok) return failure(read.code, 'message' in read ? { message: read.message } : {})
-    const body: Readonly<Record<string, unknown>> = read.value
+    const body = await readBody(request, maxBodyBytes)
+    if (body instanceof Response) return body
     const given = query.get('product') ?? body.product ?? ''
     if (typeof given !== 'string') return failure('INVALID_REQUEST_BODY', { message: 'product must be a string.' })
     const product = productOf(given.trim() === '' ? '' : given, credentials.key)
@@ -51,4 +55,16 @@ export function createProductEndpoint(
     if (refused !== undefined) return refused
     return answer({ product, params, query, body, signal: request.signal })
   }
+  return Object.assign(endpoint, { answer })
+}
+
+/** What was sent as JSON, or the refusal. Empty for GET, HEAD and DELETE, which have no body. */
+export async function readBody(
+  request: Request,
+  maxBodyBytes?: number,
+): Promise<Readonly<Record<string, unknown>> | Response> {
+  const hasBody = request.method !== 'GET' && request.method !== 'HEAD' && request.method !== 'DELETE'
+  if (!hasBody) return nothing
+  const read = await readJsonObject(request, nothing, maxBodyBytes)
+  return read.ok ? read.value : failure(read.code, 'message' in read ? { message: read.message } : {})
 }

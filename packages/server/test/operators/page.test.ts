@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openBrowser } from '@ringwire/testkit/browser'
-import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
 import type { Browser } from 'playwright-core'
 import { adminUrlOf, startObserved } from '../admin/observed.ts'
@@ -61,4 +61,46 @@ test('[ADM2] Now shows the sockets, the calls and the stores, and goes on by its
   await page.waitForSelector('[data-testid=chart-Connections] strong:has-text("0")')
   expect(operator.faults).toEqual([])
   await page.close()
+}, 60_000)
+
+test('[ADM2] a call is found, looked at and ended; a name that is a script is a text', async () => {
+  const { browser, service } = stage
+  const script = '<img src=x onerror=alert(1)><script>alert(2)</script>'
+  const callerId = someone('"><svg onload=alert(3)>')
+  const calleeId = someone('agent')
+  const caller = await service.connect({ user_id: callerId, role: 'customer', display_name: script })
+  const callee = await service.connect({ user_id: calleeId, role: 'agent', device_id: "x'onclick='alert(4)" })
+  const callUuid = await invite(caller, calleeId, { context_type: 'order', context_id: 'javascript:alert(5)' })
+  await callee.next('call.ringing')
+
+  const operator = await signIn(browser, service)
+  const { page } = operator
+  await page.keyboard.press('2')
+  const row = page.locator(`[data-call="${callUuid}"]`)
+  await row.waitFor()
+  expect(await row.textContent()).toContain(script)
+  expect(await operator.look('calls')).toEqual([])
+  callee.send('call.accept', { call_uuid: callUuid })
+  await caller.next('call.accepted')
+  await row.locator('.badge:has-text("accepted")').waitFor()
+
+  await page.keyboard.press('/')
+  await page.keyboard.type('javascript:')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('text=searched')
+  await row.locator('a.mono').click()
+  await page.waitForSelector('[data-testid=summary]:has-text("The call goes on")')
+  await page.waitForSelector('[data-testid=timeline] strong:has-text("accepted")')
+  const shown = await page.locator('[data-testid=timeline]').textContent()
+  expect(shown).toContain("x'onclick='alert(4)")
+  expect(await operator.look('call')).toEqual([])
+
+  await page.click('[data-testid=end-call]')
+  await page.click('[data-testid=confirm]')
+  await caller.next('call.ended')
+  await page.waitForSelector('[data-testid=summary]:has-text("backend ended the call")')
+  await page.click('summary')
+  expect(JSON.parse((await page.locator('[data-testid=raw]').textContent()) ?? '').call.call_uuid).toBe(callUuid)
+  expect(operator.faults).toEqual([])
+  await Promise.all([caller.close(), callee.close(), page.close()])
 }, 60_000)

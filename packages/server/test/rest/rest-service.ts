@@ -154,7 +154,7 @@ export function startRest(options: RestOptions): RestService {
   })
   const localLimits = createLocalLimits(config, createMemoryCounters())
   const guard = createAddressGuard(config.webhookAllow)
-  const app = createRest({
+  const { app } = createRest({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
     journal: createJournal({ logger, isDebug: true, now: () => performance.now(), meter }),
