@@ -59,7 +59,7 @@ export const CallTransfer = Type.Object({
   to_user_id: optional(participantName('The target.')),
   to_group: optional(participantName('A group as the target; refused for now.')),
   to_call_uuid: optional(
-    uuid('Another answered call of this session: its other side is the target, and nobody rings. Refused for now.'),
+    uuid('Another answered call of this session: its other side is the target, and nobody rings.'),
   ),
   metadata: optional(
     Type.Record(Type.String(), Type.Unknown(), {

@@ -86,6 +86,8 @@ export interface Transferred {
   readonly from: string
   readonly by: Party
   readonly firstStartedAt: number
+  /** Of a consultation: the same for the callee, who was in a call with the same person. */
+  readonly secondStartedAt?: number
 }
 
 /** Of a call to a group. Until one of its members accepts, the callee's user_id is blank [GROUP1]. */
@@ -177,6 +179,11 @@ export function linkOf(call: Call): CallRef | undefined {
   if (!isLive(call)) return undefined
   const callUuid = call.status === 'ringing' ? call.transferred?.from : call.transferring?.to
   return callUuid === undefined ? undefined : { product: call.product, callUuid }
+}
+
+/** Two answered calls became this one: it was answered from its first version on, and rang nowhere [XFER1]. */
+export function wasJoined({ transferred }: Pick<Call, 'transferred'>): boolean {
+  return transferred?.secondStartedAt !== undefined
 }
 
 /** The side on which a participant takes part, if any. */

@@ -1,7 +1,7 @@
 import type { EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
-import { isAnswered, type LiveCall, type OverCall, type Place } from './call.ts'
+import { type AnsweredCall, type Call, isAnswered, type LiveCall, type OverCall, type Place } from './call.ts'
 import { type Acceptance, changed } from './command.ts'
-import { type By, missedData, type Notice, overData } from './effects.ts'
+import { type By, missedData, type Notice, overData, type Step } from './effects.ts'
 
 /** How a call ends. `given`: the reason of the client, which then counts [END2]. */
 export type End<S extends OverStatus> = S extends OverStatus
@@ -34,6 +34,12 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: B
   if (before.status === 'ringing') tell({ place: 'rung', except: before.silenced })
   else if (!knows(before.calleePlace)) tell({ place: 'callee' })
   return notices
+}
+
+/** Ends a call for both, because a side of it goes on in another one [XFER1]. */
+export function endedFor(call: AnsweredCall, next: Call, by: By | null, now: number): readonly Step[] {
+  const { steps } = over(call, { status: 'ended', reason: 'transferred' }, by, now, null)
+  return steps.map(({ call, event }) => ({ call: { ...call, transferredTo: next.callUuid }, event }))
 }
 
 export function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {

@@ -1,5 +1,5 @@
 import type { CallHookType, HookType, ParticipantHookType } from '@ringwire/protocol/backend'
-import { type Call, isLive, type Participant, type RingingCall, rungBy } from './call.ts'
+import { type Call, isLive, type Participant, type RingingCall, rungBy, wasJoined } from './call.ts'
 import { type CallEvent, rungTo, type Step } from './effects.ts'
 import { callView } from './view.ts'
 
@@ -61,7 +61,7 @@ export function quietSince(step: Step): readonly Participant[] {
 
 /** It was answered, or is over before it was. */
 function stopsRinging({ call, event }: Step): boolean {
-  if (event.type === 'accepted') return true
+  if (event.type === 'accepted') return !wasJoined(call)
   return hasOnlyRung(call) && typeOf[event.type] !== undefined
 }
 

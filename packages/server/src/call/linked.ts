@@ -12,7 +12,7 @@ import {
 import type { CallCommand, Decision } from './command.ts'
 import { decide } from './decide.ts'
 import type { By, Notice, Step } from './effects.ts'
-import { over } from './ending.ts'
+import { endedFor, over } from './ending.ts'
 
 /*
  * A transfer is two calls: the first one, which goes on until the target answers, and the one that rings at the target. What
@@ -62,8 +62,7 @@ function linkedSteps(before: Call, after: Call, linked: Call, now: number): read
 /** The target answered: the first call ends for both, and both hear of it. */
 function handedOver(first: AnsweredCall, next: Call, now: number): readonly Step[] {
   const by = first.transferring === undefined ? null : partyOf(first, first.transferring.by)
-  const { steps } = over(first, { status: 'ended', reason: 'transferred' }, by, now, null)
-  return steps.map(({ call, event }) => ({ call: { ...call, transferredTo: next.callUuid }, event }))
+  return endedFor(first, next, by, now)
 }
 
 function partyOf(call: AnsweredCall, side: Side): By {

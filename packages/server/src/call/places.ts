@@ -15,13 +15,17 @@ export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId' | 'deviceI
   return place.state === 'vacant' && now >= place.since + ownDeviceMs
 }
 
-/**
- * A session whose token is over goes on with its calls, and enters none that began later [WS5]. For the side that was
- * transferred the first call counts: it asked for no other one [XFER1].
- */
+/** A session whose token is over goes on with its calls, and enters none that began later [WS5]. */
 export function beganTooLate(call: LiveCall, side: Side, { expiresAt = Number.POSITIVE_INFINITY }: Actor): boolean {
-  const { startedAt, transferred } = call
-  return (side === 'callee' ? startedAt : (transferred?.firstStartedAt ?? startedAt)) >= expiresAt
+  return beganFor(call, side) >= expiresAt
+}
+
+/**
+ * When a call began as far as the token of a side counts, in ms since the epoch. For a side that was transferred that is when
+ * its first call did: it asked for no other one [XFER1].
+ */
+export function beganFor({ startedAt, transferred }: LiveCall, side: Side): number {
+  return (side === 'caller' ? transferred?.firstStartedAt : transferred?.secondStartedAt) ?? startedAt
 }
 
 export function placeFor({ sessionId, deviceId, node, can }: Actor, settled: boolean): Place {

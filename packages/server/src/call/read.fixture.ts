@@ -87,7 +87,10 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
       redirectedFrom: text,
       transferring: fc.record({ to: text, by: fc.constantFrom('caller' as const, 'callee' as const) }),
       transferredTo: text,
-      transferred: fc.record({ from: text, by: party, firstStartedAt: instant }),
+      transferred: fc.record(
+        { from: text, by: party, firstStartedAt: instant, secondStartedAt: instant },
+        { requiredKeys: ['from', 'by', 'firstStartedAt'] },
+      ),
       group: fc.record({
         name: text,
         members: fc.array(text, { maxLength: 3 }),

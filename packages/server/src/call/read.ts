@@ -58,7 +58,10 @@ const vacant = object<Place & { state: 'vacant' }>({
 const place: Check = (value) => held(value) || vacant(value)
 
 const transferring = object<Transferring>({ to: text, by: oneOf('caller', 'callee') })
-const transferred = object<Transferred>({ from: text, by: party, firstStartedAt: integer })
+const transferred = object<Transferred>({
+  ...{ from: text, by: party, firstStartedAt: integer },
+  secondStartedAt: optional(integer),
+})
 const group = object<CallGroup>({ name: text, members: texts, declined: texts })
 
 const base = {

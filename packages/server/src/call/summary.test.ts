@@ -344,6 +344,11 @@ test('[XFER1] [TRACE1] of a transfer: who transferred whom to whom, and what cam
   expect(said({ ...answered, ...over })).toBe(
     'Eva transferred Ann to Ben, who answered after 4 s; Ben hung up after 60 s.',
   )
+  const joined = { ...answered, accepted_at: at(0) }
+  expect(said({ ...joined, ...live })).toBe('Eva transferred Ann to Ben, after calls with both.')
+  expect(said({ ...joined, ...over })).toBe(
+    'Eva transferred Ann to Ben, after calls with both; Ben hung up after 64 s.',
+  )
   expect(said({})).toBe(
     'Eva transferred Ann to agent ben; no ring to agent ben is known, neither over a socket nor as a push; nobody answered within 45 s.',
   )

@@ -38,12 +38,16 @@ const transferOf = ({ transferred_by }: CallView, a: string, b: string) =>
 function transferOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
   const text = transferOf(call, a, b)
   if (call.accepted_at !== null) {
-    const answer = `${text}, who answered after ${seconds(call.started_at, call.accepted_at)}`
+    const answer = `${text}, ${answerOf(call.started_at, call.accepted_at)}`
     return call.ended_at === null ? answer : `${answer}; ${plainOutcome(call, entries, a, b)}`
   }
   if (call.end_reason === 'transfer_cancelled') return plainOutcome(call, entries, a, b)
   return `${text}; ${plainOutcome(call, entries, a, b)}`
 }
+
+/** Two answered calls became one: it was answered as it began. Nobody answers a ring within its first millisecond. */
+const answerOf = (startedAt: string, acceptedAt: string) =>
+  startedAt === acceptedAt ? 'after calls with both' : `who answered after ${seconds(startedAt, acceptedAt)}`
 
 function plainOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
   const { status } = call

@@ -11,11 +11,13 @@ import {
   type RingingCall,
   type Side,
   sideOf,
+  type Transferred,
   takesPartIn,
 } from './call.ts'
 import { type Actor, byOf, type Decision, type Refusal, refuse } from './command.ts'
 import { type PeerNews, ringingData, type Step } from './effects.ts'
 import { type InviteCommand, newCall, refuseVerdict } from './invite.ts'
+import { beganFor } from './places.ts'
 
 /** A `call.transfer`: who asks, and the invite that it amounts to. The invite's caller is the side that is transferred. */
 export interface TransferCommand {
@@ -23,23 +25,48 @@ export interface TransferCommand {
   readonly invite: InviteCommand
 }
 
-/**
- * Whether a session may transfer a call at all: it has a place in it, the call is answered and is not being transferred, and
- * the other side's client understands a transfer [XFER1]. Undefined: it may.
- */
-export function checkTransfer(first: Call | undefined, asker: Actor, target: Participant): Refusal | undefined {
-  const side = first && sideOf(first, asker.participant)
-  if (first === undefined || side === undefined) return refuse('CALL_NOT_FOUND')
-  if (!isAnswered(first)) return refuse('CALL_INVALID_STATE', { status: first.status })
-  if (seatOf(first, side).sessionId !== asker.sessionId) return refuse('CALL_NOT_PARTICIPANT')
-  if (sideOf(first, target) !== undefined) return refuse('CALL_TO_SELF')
-  if (first.transferring !== undefined) return refuse('CALL_INVALID_STATE', { status: first.status })
-  const { can = [] } = seatOf(first, otherSide(side))
+/** An answered call, and the side in it of the session that asks. */
+interface Own {
+  readonly call: AnsweredCall
+  readonly side: Side
+}
+
+/** Whether a session has a place in a call that is answered [XFER1]. */
+export function checkOwn(call: Call | undefined, asker: Actor): Refusal | Own {
+  const side = call && sideOf(call, asker.participant)
+  if (call === undefined || side === undefined) return refuse('CALL_NOT_FOUND')
+  if (!isAnswered(call)) return refuse('CALL_INVALID_STATE', { status: call.status })
+  return seatOf(call, side).sessionId === asker.sessionId ? { call, side } : refuse('CALL_NOT_PARTICIPANT')
+}
+
+/** Whether the other side of a call can be transferred: the call is not yet, and that side's client understands it [XFER1]. */
+export function checkTransferable(call: AnsweredCall, by: Side): Refusal | undefined {
+  if (call.transferring !== undefined) return refuse('CALL_INVALID_STATE', { status: call.status })
+  const { can = [] } = seatOf(call, otherSide(by))
   return can.includes('transfer') ? undefined : refuse('NOT_SUPPORTED_BY_PEER')
 }
 
 function seatOf(call: AnsweredCall, side: Side): Place {
   return side === 'caller' ? call.callerPlace : call.calleePlace
+}
+
+/** Whether a session may transfer a call to this target: the call as it asks for it, if it may. */
+export function checkTransfer(first: Call | undefined, asker: Actor, target: Participant): Refusal | Own {
+  const own = checkOwn(first, asker)
+  if ('ok' in own) return own
+  if (sideOf(own.call, target) !== undefined) return refuse('CALL_TO_SELF')
+  return checkTransferable(own.call, own.side) ?? own
+}
+
+/** Whether two people are in a live call with each other, ringing or answered. */
+export function isBetween(live: readonly LiveCall[], [one, other]: readonly [Participant, Participant]): boolean {
+  return live.some((call) => sideOf(call, one) !== undefined && sideOf(call, other) !== undefined)
+}
+
+/** Where a call came from that goes on with `left`, a side of the first one. */
+export function originOf(first: AnsweredCall, left: Side, { participant, displayName }: Actor): Transferred {
+  const { userId, role } = participant
+  return { from: first.callUuid, by: { userId, role, displayName }, firstStartedAt: beganFor(first, left) }
 }
 
 /**
@@ -53,17 +80,15 @@ export function decideTransfer(
   now: number,
 ): Decision {
   const target: Participant = { product: asker.participant.product, ...invite.callee }
-  const unfit = checkTransfer(first, asker, target)
-  if (unfit !== undefined) return unfit
-  const call = first as AnsweredCall
-  const by = sideOf(call, asker.participant) as Side
-  const other = participantOf(call, otherSide(by))
+  const own = checkTransfer(first, asker, target)
+  if ('ok' in own) return own
+  const { call, side: by } = own
   const { rate } = invite
   if (!rate.ok) return refuse('RATE_LIMITED', { retry_after_ms: rate.retryAfterMs, limit: rate.limit })
   const unwanted = refuseVerdict(invite)
   if (unwanted !== undefined) return unwanted
-  const isBetween = live.some((each) => sideOf(each, other) !== undefined && sideOf(each, target) !== undefined)
-  if (isBetween) return refuse('CALL_INVALID_STATE', { status: call.status })
+  const other = participantOf(call, otherSide(by))
+  if (isBetween(live, [other, target])) return refuse('CALL_INVALID_STATE', { status: call.status })
   if (invite.busy === 'reject' && live.some((each) => takesPartIn(each, target))) return refuse('CALLEE_BUSY')
   const ringing = transferred(call, by, asker, invite, now)
   const transferring = { to: ringing.call.callUuid, by }
@@ -77,16 +102,11 @@ export function decideTransfer(
 /** The call that rings at the target. Nobody in it began it: the asker of the transfer is not in it. */
 function transferred(first: AnsweredCall, by: Side, asker: Actor, invite: InviteCommand, now: number): Step {
   const other = otherSide(by)
-  const { userId, role } = asker.participant
   const call: RingingCall = {
     ...newCall(invite, invite.callUuid, now),
     caller: first[other],
     callerPlace: placeOf(first, other) as Place,
-    transferred: {
-      from: first.callUuid,
-      by: { userId, role, displayName: asker.displayName },
-      firstStartedAt: first.transferred?.firstStartedAt ?? first.startedAt,
-    },
+    transferred: originOf(first, other, asker),
     status: 'ringing',
     silenced: [],
   }

@@ -18,6 +18,8 @@ export interface Invited {
   /** The `call_uuid` that the client gave: by it the client can hang up before the backend has decided. */
   readonly named: string | undefined
   readonly waiter: Waiter | undefined
+  /** False where nobody is to ring: an answer that redirects the call is not valid then [XFER1]. */
+  readonly mayRedirect?: boolean
 }
 
 /** Answers the invite as the backend of its product wants it, or unchanged if no backend decides [HOOK5]. */
@@ -33,7 +35,7 @@ export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend
     return live.filter(isOwnRing).length < maxRinging
   }
 
-  return async ({ session, command: given, named, waiter }, settings) => {
+  return async ({ session, command: given, named, waiter, mayRedirect = true }, settings) => {
     const { inviteUrl: url, inviteSecret: secret, inviteFailure: failure } = settings
     if (url === null || secret === null) return given
     const { product } = session.participant
@@ -47,7 +49,7 @@ export function createAskBackend({ store, hook }: AskBackendOptions): AskBackend
     const signal = waiter?.waitsOutside(named) ?? new AbortController().signal
     const decider = { url, secret, failure }
     const mayCall: Question['mayCall'] = (other) =>
-      checkInvite(session, session.participant, other, command.callType) === undefined
+      mayRedirect && checkInvite(session, session.participant, other, command.callType) === undefined
     const question = { ...questionOf({ product, callUuid }, command, callee), decider, mayCall }
     return applied(command, await hook.ask(question, signal))
   }

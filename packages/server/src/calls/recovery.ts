@@ -10,6 +10,7 @@ import {
   participantOf,
   placeOf,
   rungBy,
+  wasJoined,
 } from '../call/call.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
 import type { Delivery } from '../delivery/delivery.ts'
@@ -89,6 +90,8 @@ export function createRecovery(options: RecoveryOptions): Recovery {
    */
   async function tellOthersRung(call: AnsweredCall, now: number): Promise<void> {
     const { deviceId } = call.calleePlace
+    // It rang nowhere [XFER1].
+    if (wasJoined(call)) return
     if (deviceId === null || now - call.acceptedAt > finalsMs) return
     await expectRung(call, now, deviceId)
     const text = JSON.stringify({

@@ -1,17 +1,11 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { CallTransfer, CallTransferStarted } from '@ringwire/protocol/events/call'
-import {
-  type AnsweredCall,
-  type CallRef,
-  otherSide,
-  type Participant,
-  participantOf,
-  placeOf,
-  sideOf,
-} from '../call/call.ts'
+import { type AnsweredCall, type CallRef, otherSide, type Participant, placeOf, type Side } from '../call/call.ts'
 import type { Decision } from '../call/command.ts'
 import { checkInvite, type InviteCommand } from '../call/invite.ts'
+import { checkJoin, decideJoin, leftOf } from '../call/join.ts'
 import { checkTransfer, decideTransfer } from '../call/transfer.ts'
+import type { InviteSituation } from '../ports/call-store.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
 import { type InvitesOptions, roleRefused } from './invites.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
@@ -27,42 +21,64 @@ type Options = Pick<
   'store' | 'products' | 'transitions' | 'limits' | 'withQuality' | 'askBackend' | 'clock' | 'ringTimeoutMs' | 'newUuid'
 >
 
-/** How a call is transferred: the other side rings somebody else, from where it is [XFER1]. */
+/** How a call is transferred: the other side goes on from where it is, with somebody who is rung or in a second call [XFER1]. */
 export function createTransfer(options: Options): Transfer {
-  const { store, products, limits, askBackend, clock, ringTimeoutMs, newUuid } = options
+  const { store } = options
   const settle = createSettleTransfer(options)
 
-  return async (session, data, waiter) => {
+  async function ring(session: ClientSession, data: CallTransfer, waiter?: Waiter) {
     const target = targetOf(session.participant, data)
-    if ('code' in target) return { ok: false, error: target }
-    const refused = checkInvite(session, session.participant, target, null)
-    if (refused?.code === 'CALL_PEER_ROLE_NOT_ALLOWED') return { ok: false, error: roleRefused(target, session) }
-    if (refused !== undefined) return { ok: false, error: errorOf(refused) }
-    const ref = { product: session.participant.product, callUuid: data.call_uuid.toLowerCase() }
-    const first = await store.load(ref)
-    const unfit = checkTransfer(first, session, target)
-    if (unfit !== undefined) return { ok: false, error: errorOf(unfit) }
-
-    const settings = await products.settings(ref.product)
-    const rate = await limits.invite(session.participant, target)
-    const rest = { rate, ringTimeoutMs: settings.ringTimeoutMs ?? ringTimeoutMs, callUuid: newUuid() }
-    const given = inviteOf(first as AnsweredCall, session, target, data, settings, rest)
-    const invite = await askBackend({ session, command: given, named: undefined, waiter }, settings)
-    const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
-    if (isTokenOver) return { ok: false, error: errorBody('AUTH_TOKEN_INVALID') }
-    return settle(ref, session, invite, target)
+    if ('code' in target) return refused(target)
+    const unwanted = rightsRefused(session, target)
+    if (unwanted !== undefined) return refused(unwanted)
+    const ref = refOf(session, data.call_uuid)
+    const own = checkTransfer(await store.load(ref), session, target)
+    if ('ok' in own) return refused(errorOf(own))
+    const invite = inviteOf(own.call, otherSide(own.side), target, data)
+    return settle(
+      { session, data, ref, waiter, target, invite, mayRedirect: true },
+      ({ sameUuid, live }, command, now) => decideTransfer(sameUuid, live, { asker: session, invite: command }, now),
+    )
   }
+
+  /** Connects the other sides of two calls of the session. */
+  async function join(session: ClientSession, data: CallTransfer, named: string, waiter?: Waiter) {
+    const [ref, second] = [refOf(session, data.call_uuid), refOf(session, named)]
+    const pair = checkJoin(await store.load(ref), await store.load(second), session)
+    if ('ok' in pair) return refused(errorOf(pair))
+    const target = leftOf(pair)[1]
+    const unwanted = rightsRefused(session, target)
+    if (unwanted !== undefined) return refused(unwanted)
+    const invite = inviteOf(pair.first, otherSide(pair.sides[0]), target, data)
+    return settle(
+      { session, data, ref, waiter, target, invite, mayRedirect: false },
+      ({ sameUuid, live }, command, now) =>
+        decideJoin(sameUuid, live, { asker: session, invite: command, to: second.callUuid }, now),
+    )
+  }
+
+  return (session, data, waiter) =>
+    data.to_call_uuid == null ? ring(session, data, waiter) : join(session, data, data.to_call_uuid, waiter)
+}
+
+const refused = (error: ErrorBody) => ({ ok: false, error }) as const
+
+function refOf({ participant: { product } }: ClientSession, callUuid: string): CallRef {
+  return { product, callUuid: callUuid.toLowerCase() }
+}
+
+/** What the token of the asker does not permit. */
+function rightsRefused(session: ClientSession, target: Participant): ErrorBody | undefined {
+  const refusal = checkInvite(session, session.participant, target, null)
+  if (refusal === undefined) return undefined
+  return refusal.code === 'CALL_PEER_ROLE_NOT_ALLOWED' ? roleRefused(target, session) : errorOf(refusal)
 }
 
 /** Whom the request names; an error for what cannot be a target. */
 function targetOf(
   { product }: Participant,
-  { to_role: role, to_user_id, to_group, to_call_uuid }: CallTransfer,
+  { to_role: role, to_user_id, to_group }: CallTransfer,
 ): Participant | ErrorBody {
-  if (to_call_uuid != null) {
-    const message = 'A call cannot be transferred to another call yet. Name a user with to_user_id.'
-    return errorBody('INVALID_PAYLOAD', { field: 'to_call_uuid', message })
-  }
   if (to_group != null) {
     const message = 'A call cannot be transferred to a group yet. Name a user with to_user_id.'
     return errorBody('INVALID_PAYLOAD', { field: 'to_group', message })
@@ -71,57 +87,83 @@ function targetOf(
   return { product, role, userId: to_user_id }
 }
 
-type Rest = Pick<InviteCommand, 'rate' | 'ringTimeoutMs' | 'callUuid'>
+type Given = Omit<InviteCommand, 'rate' | 'ringTimeoutMs' | 'callUuid' | 'freshUuid' | 'busy' | 'maxRinging'>
 
-/** The invite that a transfer amounts to: its caller is the other side, at the session that has its place. */
-function inviteOf(
-  first: AnsweredCall,
-  session: ClientSession,
-  { userId, role }: Participant,
-  { metadata }: CallTransfer,
-  { busy }: ProductSettings,
-  rest: Rest,
-): InviteCommand {
-  const other = otherSide(sideOf(first, session.participant) ?? 'caller')
-  const { sessionId, deviceId, node } = placeOf(first, other) ?? first.callerPlace
+/** The invite that a transfer amounts to: its caller is the side that is left, at the session that has its place. */
+function inviteOf(first: AnsweredCall, left: Side, { userId, role }: Participant, { metadata }: CallTransfer): Given {
+  const { product, contextType, contextId, callType } = first
+  const { sessionId, deviceId, node } = placeOf(first, left) ?? first.callerPlace
+  const { displayName, ...who } = first[left]
   return {
-    ...rest,
-    ...{ freshUuid: rest.callUuid, maxRinging: Number.POSITIVE_INFINITY, busy },
-    actor: {
-      ...{ participant: participantOf(first, other), sessionId, deviceId, node },
-      displayName: first[other].displayName ?? '',
-    },
+    actor: { participant: { product, ...who }, sessionId, deviceId, node, displayName: displayName ?? '' },
     callee: { userId, role },
-    ...{ contextType: first.contextType, contextId: first.contextId, callType: first.callType },
+    ...{ contextType, contextId, callType },
     metadata: metadata ?? first.metadata,
   }
 }
 
-/** Commits what is decided on a transfer, and hands it on. */
-function createSettleTransfer({ store, transitions, limits, withQuality, clock }: Options) {
+/** A transfer that the asker's token permits. */
+interface Asked {
+  readonly session: ClientSession
+  readonly data: CallTransfer
+  readonly ref: CallRef
+  readonly waiter: Waiter | undefined
+  readonly target: Participant
+  readonly invite: Given
+  readonly mayRedirect: boolean
+}
+
+type Decide = (situation: InviteSituation, invite: InviteCommand, now: number) => Decision
+
+/** Asks the limits and the backend, commits what is decided, and hands it on. */
+function createSettleTransfer(options: Options) {
+  const { store, products, transitions, limits, withQuality, askBackend, clock, ringTimeoutMs, newUuid } = options
   const { commit, handOn } = transitions
 
-  return async function settle(
-    first: CallRef,
-    session: ClientSession,
-    invite: InviteCommand,
-    counted: Participant,
-  ): Promise<Outcome<CallTransferStarted>> {
-    const { product } = session.participant
-    const command = { asker: session, invite }
+  /** As with an invite, what leaves no call behind does not count [INV8]. */
+  async function refund({ session, target }: Asked, { rate }: InviteCommand): Promise<void> {
+    if (rate.ok) await limits.refundInvite(session.participant, target)
+  }
+
+  return async function settle(asked: Asked, decide: Decide): Promise<Outcome<CallTransferStarted>> {
+    const { session, ref, waiter, target, mayRedirect } = asked
+    const settings = await products.settings(ref.product)
+    const rate = await limits.invite(session.participant, target)
+    const given = withSettings(asked.invite, settings, rate, newUuid(), settings.ringTimeoutMs ?? ringTimeoutMs)
+    const invite = await askBackend({ session, command: given, named: undefined, waiter, mayRedirect }, settings)
+    const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
+    if (isTokenOver) {
+      await refund(asked, invite)
+      return refused(errorBody('AUTH_TOKEN_INVALID'))
+    }
+    const { product } = ref
     const decision = await withQuality<Decision>((seen) =>
       commit(
-        store.invite(invite.actor.participant, { product, ...invite.callee }, first.callUuid, ({ sameUuid, live }) =>
-          seen(decideTransfer(sameUuid, live, command, clock.now())),
+        store.invite(invite.actor.participant, { product, ...invite.callee }, ref.callUuid, (situation) =>
+          seen(decide(situation, invite, clock.now())),
         ),
       ),
     )
     if (!decision.ok) {
-      // As with an invite, what leaves no call behind does not count [INV8].
-      if (invite.rate.ok) await limits.refundInvite(session.participant, counted)
-      return { ok: false, error: errorOf(decision) }
+      await refund(asked, invite)
+      return refused(errorOf(decision))
     }
     const handedOn = handOn(decision).then(() => {})
-    return { ok: true, value: { call_uuid: first.callUuid, new_call_uuid: decision.call.callUuid }, handedOn }
+    return { ok: true, value: { call_uuid: ref.callUuid, new_call_uuid: decision.call.callUuid }, handedOn }
+  }
+}
+
+function withSettings(
+  given: Given,
+  { busy }: ProductSettings,
+  rate: InviteCommand['rate'],
+  callUuid: string,
+  ringTimeoutMs: number,
+): InviteCommand {
+  return {
+    ...given,
+    ...{ rate, ringTimeoutMs, busy, callUuid },
+    freshUuid: callUuid,
+    maxRinging: Number.POSITIVE_INFINITY,
   }
 }

@@ -79,7 +79,7 @@ function createWorkCounts() {
     transfers: createCounter(
       'ringwire_transfers_total',
       ['result'],
-      'Transfers by what became of the call with the target: accepted, or how it ended without an answer.',
+      'Transfers by what became of the call with the target: accepted, joined where two calls became one, or how it ended without an answer.',
     ),
     operators: createCounter(
       'ringwire_admin_requests_total',

@@ -47,6 +47,25 @@ const step = (call: Call, type: Step['event']['type']): Step => ({
   event: { type, at: 0, by: null, notices: [] },
 })
 
+test('[MET2] [XFER1] transfers are counted by what became of them, and only real rings have a time', () => {
+  const metrics = create()
+  const by = { userId: 'eva', role: 'agent', displayName: 'Eva' }
+  const transferred = { from: 'beef', by, firstStartedAt: 500 }
+  const missed = { status: 'missed', endedAt: 9_000, endReason: 'no_answer', acceptedAt: null } as const
+  metrics.committed(step({ ...accepted, transferred }, 'accepted'))
+  metrics.committed(step({ ...accepted, transferred, status: 'connected', connectedAt: 5_000 }, 'connected'))
+  metrics.committed(step({ ...accepted, transferred: { ...transferred, secondStartedAt: 700 } }, 'accepted'))
+  metrics.committed(step({ ...accepted, ...missed, transferred } as Call, 'missed'))
+  metrics.committed(step({ ...accepted, status: 'ended', endedAt: 9_000, endReason: 'hangup', transferred }, 'ended'))
+  metrics.committed(step(accepted, 'accepted'))
+  const seen = valuesOf(metrics.families(nobody))
+  const counted = ['accepted', 'joined', 'rejected', 'missed', 'cancelled'].map(
+    (result) => seen[`ringwire_transfers_total{result="${result}"}`],
+  )
+  expect(counted).toEqual([1, 1, 0, 1, 0])
+  expect(seen['ringwire_call_setup_seconds_count{phase="ring"}']).toBe(2)
+})
+
 test('[MET1] what happens is counted by its kind', () => {
   const metrics = create()
   metrics.relayed('webrtc.offer', 'short', 4_000)

@@ -11,7 +11,7 @@ import { closeCodes } from '@ringwire/protocol/close-codes'
 import { endingReasons } from '@ringwire/protocol/end-reasons'
 import { endpoints } from '@ringwire/protocol/endpoints'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
-import { type Call, isLive, type LiveCall } from '../call/call.ts'
+import { type Call, isLive, type LiveCall, wasJoined } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import type { AskResult } from '../invite-hook/invite-hook.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -157,19 +157,20 @@ function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
   }
   for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
   for (const result of ['allow', 'refuse', 'redirect', 'withdrawn', 'failed']) inviteHooks.add(0, result)
-  for (const result of ['accepted', 'rejected', 'missed', 'cancelled']) transfers.add(0, result)
+  for (const result of ['accepted', 'joined', 'rejected', 'missed', 'cancelled']) transfers.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
   for (const status of [200, 401, 429]) operators.add(0, String(status))
 }
 
 function countTransfer(transfers: Counts['transfers'], call: Call, what: Step['event']['type']): void {
   if (call.transferred === undefined) return
-  if (what === 'accepted' || (!isLive(call) && call.acceptedAt === null)) transfers.add(1, call.status)
+  if (what === 'accepted') transfers.add(1, wasJoined(call) ? 'joined' : 'accepted')
+  else if (!isLive(call) && call.acceptedAt === null) transfers.add(1, call.status)
 }
 
 function observeSetup(setup: Counts['setup'], call: LiveCall, what: Step['event']['type']): void {
   if (call.status === 'accepted' && what === 'accepted') {
-    setup.observe(secondsBetween(call.startedAt, call.acceptedAt), 'ring')
+    if (!wasJoined(call)) setup.observe(secondsBetween(call.startedAt, call.acceptedAt), 'ring')
   } else if (call.status === 'connected' && what === 'connected') {
     setup.observe(secondsBetween(call.acceptedAt, call.connectedAt ?? call.acceptedAt), 'connect')
   }

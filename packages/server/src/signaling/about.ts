@@ -16,6 +16,10 @@ export function aboutRequest(request: ClientRequest): readonly string[] {
       const callee = subjectOf({ userId: callee_user_id ?? '', role, group: callee_group ?? undefined })
       return callUuid == null ? [callee] : [callee, callUuid.toLowerCase()]
     }
+    case 'call.transfer': {
+      const { call_uuid: callUuid, to_call_uuid: to } = request.data
+      return to == null ? [callUuid.toLowerCase()] : [callUuid.toLowerCase(), to.toLowerCase()]
+    }
     default:
       return [request.data.call_uuid.toLowerCase()]
   }

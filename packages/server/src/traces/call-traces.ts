@@ -3,7 +3,16 @@
  * span of the whole call, whose id every node derives: the node that ends the call tells that one.
  */
 import { createHash } from 'node:crypto'
-import { type Call, type CallRef, callKey, isLive, type OverCall, type Party, type Side } from '../call/call.ts'
+import {
+  type Call,
+  type CallRef,
+  callKey,
+  isLive,
+  type OverCall,
+  type Party,
+  type Side,
+  wasJoined,
+} from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import type { Asked as InviteAsked } from '../invite-hook/invite-hook.ts'
 import type { CalleeDevices } from '../push/asleep.ts'
@@ -143,7 +152,8 @@ function partOfStep({ call, event }: Step, to: number, isTold: boolean): Part {
 
 /** The times of a call that end with this step: it rang, its media was set up, people talked. */
 function phasesOf({ call, event: { type } }: Step): Part[] {
-  if (call.status === 'accepted' && type === 'accepted') return [phase('ring', call.startedAt, call.acceptedAt)]
+  if (call.status === 'accepted' && type === 'accepted')
+    return wasJoined(call) ? [] : [phase('ring', call.startedAt, call.acceptedAt)]
   if (call.status === 'connected' && type === 'connected') {
     return [phase('connect', call.acceptedAt, call.connectedAt ?? call.acceptedAt)]
   }

@@ -15,7 +15,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   'call.ts linkOf: left out: product: call.product': 'the live calls of an invite are of one product',
   'linked.ts decideLinked: only the right: call === undefined || linked === undefined':
     'a call that is not there has no other one; the types ask',
-  'transfer.ts checkTransfer: only the right: first === undefined || side === undefined':
+  'transfer.ts checkOwn: only the right: call === undefined || side === undefined':
     'nobody is in a call that is not there; the types ask',
   'invite.ts decideInvite: only the right: !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs':
     'a live call has no end to be older than; the types ask',

@@ -2,6 +2,7 @@ import { deepFreeze } from '../../src/call/call.fixture.ts'
 import type { Decision } from '../../src/call/command.ts'
 import { decide } from '../../src/call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision } from '../../src/call/invite.ts'
+import { decideJoin } from '../../src/call/join.ts'
 import { decideLinked } from '../../src/call/linked.ts'
 import { decideTransfer } from '../../src/call/transfer.ts'
 
@@ -12,9 +13,10 @@ export interface Machine {
   readonly checkInvite: typeof checkInvite
   readonly decideLinked: typeof decideLinked
   readonly decideTransfer: typeof decideTransfer
+  readonly decideJoin: typeof decideJoin
 }
 
-export const source: Machine = { decide, decideInvite, checkInvite, decideLinked, decideTransfer }
+export const source: Machine = { decide, decideInvite, checkInvite, decideLinked, decideTransfer, decideJoin }
 
 /** The same rules, and every decision shows that it is pure: its input is frozen, and asked again it says the same. */
 export function strict(machine: Machine): Machine {
@@ -37,6 +39,10 @@ export function strict(machine: Machine): Machine {
     decideTransfer(first, live, command, now) {
       for (const given of [first, live, command]) deepFreeze(given)
       return sameAgain(() => machine.decideTransfer(first, live, command, now))
+    },
+    decideJoin(first, live, command, now) {
+      for (const given of [first, live, command]) deepFreeze(given)
+      return sameAgain(() => machine.decideJoin(first, live, command, now))
     },
   }
 }

@@ -20,10 +20,10 @@ export interface Rules {
   readonly mutations: readonly Mutation[]
 }
 
-const entries = ['decide', 'decideInvite', 'checkInvite', 'decideLinked', 'decideTransfer']
+const entries = ['decide', 'decideInvite', 'checkInvite', 'decideLinked', 'decideTransfer', 'decideJoin']
 
 export async function readRules(scratch: string): Promise<Rules> {
-  const files = await withImports(['decide.ts', 'invite.ts', 'linked.ts', 'transfer.ts'])
+  const files = await withImports(['decide.ts', 'invite.ts', 'linked.ts', 'transfer.ts', 'join.ts'])
   const parsed = await parse(
     files.map((file) => join(callDir, file)),
     scratch,
@@ -57,7 +57,8 @@ export async function loadMutant({ texts }: Rules, mutation: Mutation, dir: stri
   const { decideInvite, checkInvite } = await import(join(dir, 'invite.ts'))
   const { decideLinked } = await import(join(dir, 'linked.ts'))
   const { decideTransfer } = await import(join(dir, 'transfer.ts'))
-  return { decide, decideInvite, checkInvite, decideLinked, decideTransfer }
+  const { decideJoin } = await import(join(dir, 'join.ts'))
+  return { decide, decideInvite, checkInvite, decideLinked, decideTransfer, decideJoin }
 }
 
 /** More questions than any check asks of rules that are right: with such a mutation something goes round in circles. */

@@ -2,6 +2,7 @@ import { checkAwaited } from './awaited-check.ts'
 import { checkBusy, checkExpiry, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
 import { checkGroups } from './group-check.ts'
 import { checkInviteRights, checkInvites } from './invite-check.ts'
+import { checkJoins } from './join-check.ts'
 import type { Machine } from './machine.ts'
 import {
   checkArrivals,
@@ -44,6 +45,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[HOOK5] the verdict of a backend, in every situation', check: checkVerdicts },
   { name: '[GROUP1] calls to groups: every verb of every member, and invites', check: checkGroups },
   { name: '[XFER1] a transfer, in every situation', check: checkTransfers },
+  { name: '[XFER1] two answered calls become one, in every situation', check: checkJoins },
   { name: '[XFER1] what becomes of one call of a transfer decides about the other', check: checkLinkedCalls },
   { name: '[INV1] action, role, self and type, in this order', check: checkInviteRights },
 ]

@@ -38,6 +38,10 @@ const otherOf = (side: Side) => (side === 'caller' ? 'callee' : 'caller')
 const iso = (at: number) => new Date(at).toISOString()
 type To = Extract<Outcome, { kind: 'to' }>
 
+/** For a side that was transferred, when its own first call began [WS5]. */
+export const beganFor = ({ transferred, startedAt }: AnsweredCall, side: Side) =>
+  (side === 'caller' ? transferred?.firstStartedAt : transferred?.secondStartedAt) ?? startedAt
+
 function firstCall(changes: Partial<AnsweredCall> = {}): AnsweredCall {
   const places = {
     callerPlace: heldBy({ ...transferer.caller, can }),
@@ -58,7 +62,7 @@ function ringingFor(first: AnsweredCall, by: Side, changes: Partial<RingingCall>
     transferred: {
       from: first.callUuid,
       by: { userId: first[by].userId, role: first[by].role, displayName: transferer[by].displayName },
-      firstStartedAt: first.transferred?.firstStartedAt ?? first.startedAt,
+      firstStartedAt: beganFor(first, other),
     },
     ...{ startedAt: now, ringTimeoutMs: 30_000, ringExpiresAt: now + 30_000 },
     ...changes,
@@ -158,6 +162,7 @@ function* firstsOf(by: Side): Generator<Situation> {
   }
   const from = { from: uuidOf(85), by: { userId: 'erin', role: 'agent', displayName: null }, firstStartedAt: start - 7 }
   yield ask('of a transfer', firstCall({ transferred: from }))
+  yield ask('of two calls', firstCall({ transferred: { ...from, secondStartedAt: start - 9 } }))
 }
 
 function* othersOf(by: Side): Generator<Situation> {

@@ -50,6 +50,7 @@ import { registerVanishingScenarios } from './connections/vanishing.ts'
 import { registerCutting } from './extended/cutting.ts'
 import { registerDevices } from './extended/devices.ts'
 import { registerHolds } from './extended/holds.ts'
+import { registerJoins } from './extended/joins.ts'
 import { registerPeers } from './extended/peers.ts'
 import { registerPresence } from './extended/presence.ts'
 import { registerResume } from './extended/resume.ts'
@@ -135,6 +136,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerHolds(name, start)
     registerPeers(name, start)
     registerTransfers(name, start)
+    registerJoins(name, start)
     registerPresence(name, start)
   },
   resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),
