@@ -93,6 +93,7 @@ const endings = {
   rejected_elsewhere: 'Declined on another of your devices.',
   left_group: 'You are no longer called for this group.',
   all_declined: 'Nobody at $ can take the call.',
+  next_member: 'It is somebody else’s turn to answer.',
   superseded: 'A newer call replaced this one.',
   transferred: 'The call was transferred.',
   transfer_cancelled: 'The call that was being transferred ended.',

@@ -23,13 +23,14 @@ import {
   participantKey,
   participantOf,
   placeOf,
+  type RingingCall,
   ringsAt,
   rungBy,
   sameParticipant,
   sideAbout,
   sideOf,
 } from './call.ts'
-import { calleeIdOf, rungTo } from './effects.ts'
+import { calleeIdOf, ringsUntil, rungTo } from './effects.ts'
 
 test('[GROUP1] at whom a call rings, and who its callee is', () => {
   const carol = { ...bob, userId: 'carol' }
@@ -47,6 +48,29 @@ test('[GROUP1] at whom a call rings, and who its callee is', () => {
   expect(rungTo(ringing, { place: 'rung', except: [], member: 'carol' })).toEqual([carol])
   expect([ringing, over, answered, ringingCall()].map(calleeIdOf)).toEqual([null, null, 'bob', 'bob'])
   expect(calleeIdOf({ ...overCall(), acceptedAt: null })).toBe('bob')
+})
+
+test('[GROUP1] in turn a call rings at one member, and time ends the turn before the call', () => {
+  const carol = { ...bob, userId: 'carol' }
+  const turns = {
+    member: 'carol',
+    until: start + 5_000,
+    memberRingMs: 5_000,
+    next: 2,
+    count: 2,
+    hasRung: true,
+    rang: [],
+  }
+  const group = { name: 'all', members: ['bob', 'carol'], declined: [], turns }
+  const ringing: RingingCall = { ...ringingCall(), callee: { userId: '', role: bob.role, displayName: null }, group }
+  const between: RingingCall = { ...ringing, group: { ...group, turns: { ...turns, member: null } } }
+  expect([bob, carol, alice].map((one) => ringsAt(ringing, one))).toEqual([false, true, false])
+  expect(ringsAt(between, carol)).toBe(false)
+  expect([rungBy(ringing), rungBy(between), rungBy({ ...answeredCall(), group })]).toEqual([[carol], [], [carol]])
+  expect([ringing, between].map((call) => nextDeadline(call, durations))).toEqual([start + 5_000, start + 5_000])
+  expect(nextDeadline({ ...ringing, ringExpiresAt: start + 4_000 }, durations)).toBe(start + 4_000)
+  expect(nextDeadline({ ...answeredCall(), group }, durations)).toBe(nextDeadline(answeredCall(), durations))
+  expect([ringsUntil(ringing), ringsUntil(ringingCall())]).toEqual([start + 5_000, start + ringMs])
 })
 
 test('[ID1] a participant is product, role and user_id, and nothing less', () => {

@@ -97,6 +97,26 @@ export interface CallGroup {
   readonly members: readonly string[]
   /** Of these, those who declined. */
   readonly declined: readonly string[]
+  /** Until it is over: whose turn it is, where the members ring one after another. Then it may ring at all members in time. */
+  readonly turns?: Turns
+}
+
+/** Of a call that rings at one member of a group after another [GROUP1]. Instants are in ms since the epoch. */
+export interface Turns {
+  /** At whom it rings, by user_id; null: at nobody, until the next turn begins. */
+  readonly member: string | null
+  /** When the turn is over, or the next one begins. */
+  readonly until: number
+  /** How long a turn is, in ms. */
+  readonly memberRingMs: number
+  /** Where in the list of members the rest of the round begins. A round goes through the list once. */
+  readonly next: number
+  /** How many turns have begun. */
+  readonly count: number
+  /** Whether it rang at somebody in this round. */
+  readonly hasRung: boolean
+  /** At whom it has rung, each once. */
+  readonly rang: readonly string[]
 }
 
 interface CallBase extends CallRef {
@@ -213,15 +233,23 @@ export function sideAbout(call: Call, participant: Participant): Side | undefine
 export function ringsAt(call: Call, participant: Participant): boolean {
   if (call.status !== 'ringing') return false
   if (call.group === undefined) return sideOf(call, participant) === 'callee'
-  return isMember(call, participant) && !call.group.declined.includes(participant.userId)
+  const { declined, turns } = call.group
+  if (turns !== undefined && turns.member !== participant.userId) return false
+  return isMember(call, participant) && !declined.includes(participant.userId)
 }
 
-/** Those at whom a call rings, or rang until it was answered or over: without those who declined. */
+/** Those at whom a call rings, or rang until it was answered or over: without those who declined, and in turns one only. */
 export function rungBy(call: Call): readonly Participant[] {
   const { product, callee, group } = call
   if (group === undefined) return [participantOf(call, 'callee')]
-  const left = group.members.filter((userId) => !group.declined.includes(userId))
-  return left.map((userId) => ({ product, role: callee.role, userId }))
+  const { turns } = group
+  const rung = membersLeft(group).filter((userId) => turns === undefined || turns.member === userId)
+  return rung.map((userId) => ({ product, role: callee.role, userId }))
+}
+
+/** The members of a called group who did not decline. */
+export function membersLeft({ members, declined }: CallGroup): readonly string[] {
+  return members.filter((userId) => !declined.includes(userId))
 }
 
 export function participantOf(call: Call, side: Side): Participant {
@@ -278,7 +306,8 @@ export function nextDeadline(call: Call, durations: CallDurations): number | und
   if (!isLive(call)) return undefined
   const places = isAnswered(call) ? [call.callerPlace, call.calleePlace] : [call.callerPlace]
   const awaited = places.filter(isAwaited).map((place) => awaitedUntil(place, durations))
-  return Math.min(deadlineOf(call, durations), ...awaited)
+  const turns = call.status === 'ringing' ? call.group?.turns : undefined
+  return Math.min(deadlineOf(call, durations), ...awaited, turns?.until ?? Number.POSITIVE_INFINITY)
 }
 
 /** When time ends the call. A live call always has one: nothing rings or goes on for ever. */

@@ -58,6 +58,11 @@ export type CallCommand =
   | { readonly type: 'stop'; readonly note: string | null }
   /** Somebody is no member any more of the group that is called, by its user_id [GROUP1]. */
   | { readonly type: 'leave'; readonly userId: string }
+  /**
+   * The next turn of a call to a group begins, with the first member who can be rung, by its user_id; null: nobody of the rest of
+   * this round can be. `seen`: the version of the call on which that was found [GROUP1].
+   */
+  | { readonly type: 'turn'; readonly member: string | null; readonly seen: number }
   /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart'; readonly nodes: readonly string[] }
   /** The wall clock jumped by `ms`: what remained still remains. */

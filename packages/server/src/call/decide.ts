@@ -44,6 +44,7 @@ import {
   withPlace,
 } from './places.ts'
 import { take } from './take.ts'
+import { beginTurn, passTurn, shiftTurn } from './turns.ts'
 
 type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
 type LoseCommand = Extract<CallCommand, { type: 'lose' }>
@@ -74,6 +75,7 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'stop') return isLive(call) ? stop(call, command.note, now) : unchanged(call)
   if (command.type === 'leave') return leaveGroup(call, command.userId, now)
+  if (command.type === 'turn') return beginTurn(call, command.member, command.seen, now)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
@@ -288,14 +290,14 @@ function shift(call: LiveCall, ms: number, now: number): Decision {
   const next = mapPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: place.since + ms } : place))
   const shifted = isAnswered(next)
     ? { ...next, acceptedAt: next.acceptedAt + ms }
-    : { ...next, ringExpiresAt: next.ringExpiresAt + ms }
+    : shiftTurn({ ...next, ringExpiresAt: next.ringExpiresAt + ms }, ms)
   return changed({ ...shifted, version: call.version + 1 }, { type: 'clock_shifted', at: now, by: null, notices: [] })
 }
 
 /** Ring timeout, lost places, the longest call: whichever was due first. */
 function passTime(call: LiveCall, now: number, durations: CallDurations): Decision {
   const deadline = deadlineOf(call, durations)
-  if (deadline > now) return stopWaiting(call, now, durations)
+  if (deadline > now) return passTurn(call, now) ?? stopWaiting(call, now, durations)
   if (call.status === 'ringing') {
     if (deadline === call.ringExpiresAt) return over(call, { status: 'missed', reason: 'no_answer' }, null, now)
     return over(call, { status: 'cancelled', reason: 'caller_lost' }, null, now)

@@ -66,6 +66,9 @@ export interface CallEvent {
     | 'silenced'
     | 'declined'
     | 'left'
+    | 'turn'
+    | 'passed'
+    | 'round_over'
     | 'connected'
     | 'rejected'
     | 'cancelled'
@@ -138,12 +141,17 @@ export function ringingData(call: RingingCall, now: number): CallRinging {
     context_type: call.contextType,
     context_id: call.contextId,
     call_type: call.callType,
-    ring_timeout_ms: Math.max(0, call.ringExpiresAt - now),
-    expires_at: iso(call.ringExpiresAt),
+    ring_timeout_ms: Math.max(0, ringsUntil(call) - now),
+    expires_at: iso(ringsUntil(call)),
     ...(call.metadata === null ? {} : { metadata: call.metadata }),
     ...(call.group !== undefined && { callee_group: call.group.name }),
     ...transferOriginOf(call),
   }
+}
+
+/** How long a call rings at its callee, or at the member of a group whose turn it is. In ms since the epoch. */
+export function ringsUntil({ group, ringExpiresAt }: Call): number {
+  return group?.turns?.until ?? ringExpiresAt
 }
 
 /** Null: nobody of the group has accepted [GROUP1]. */

@@ -2,6 +2,7 @@ import type { EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
 import { type AnsweredCall, type Call, isAnswered, type LiveCall, type OverCall, type Place } from './call.ts'
 import { type Acceptance, changed } from './command.ts'
 import { type By, missedData, type Notice, overData, type Step } from './effects.ts'
+import { rungAddress, withoutTurns } from './turns.ts'
 
 /** How a call ends. `given`: the reason of the client, which then counts [END2]. */
 export type End<S extends OverStatus> = S extends OverStatus
@@ -31,8 +32,9 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: B
     }
   }
   if (!knows(before.callerPlace)) tell({ place: 'caller' })
-  if (before.status === 'ringing') tell({ place: 'rung', except: before.silenced })
-  else if (!knows(before.calleePlace)) tell({ place: 'callee' })
+  const rung = before.status === 'ringing' ? rungAddress(before) : undefined
+  if (rung !== undefined) tell(rung)
+  if (before.status !== 'ringing' && !knows(before.calleePlace)) tell({ place: 'callee' })
   return notices
 }
 
@@ -58,7 +60,7 @@ export function endOf(call: LiveCall, { status, reason, given = null }: End<Over
     // A repeat of the invite may come after the end [UUID1].
     ...(redirectedFrom !== undefined && { redirectedFrom }),
     // Who only rang in a call that somebody answered is not kept.
-    ...(group !== undefined && { group: answered ? { ...group, members: [], declined: [] } : group }),
+    ...(group !== undefined && { group: { ...withoutTurns(group), ...(answered && { members: [], declined: [] }) } }),
     ...(transferred !== undefined && { transferred }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,

@@ -1,7 +1,8 @@
-import { type Call, isLive, isMember, type RingingCall, ringsAt, rungBy } from './call.ts'
+import { type Call, isLive, isMember, membersLeft, type RingingCall, ringsAt } from './call.ts'
 import { type Actor, byOf, type CallCommand, changed, type Decision, refuse, unchanged } from './command.ts'
 import { type By, elsewhereData, type Notice, overData } from './effects.ts'
 import { endOf } from './ending.ts'
+import { withoutMember, withoutTurn } from './turns.ts'
 
 /*
  * Calls to groups [GROUP1]. While such a call rings, each member at whom it rings is a callee; the one who accepts becomes
@@ -37,13 +38,14 @@ export function leaveGroup(call: Call, userId: string, now: number): Decision {
 }
 
 function without(call: RingingCall, userId: string, by: By | null, now: number): Decision {
-  const { group, callee, product, silenced } = call
-  if (group === undefined || !ringsAt(call, { product, role: callee.role, userId })) return unchanged(call)
-  const declined = { ...call, group: { ...group, declined: [...group.declined, userId] } }
+  const { group, silenced } = call
+  if (group === undefined || !membersLeft(group).includes(userId)) return unchanged(call)
+  const declined = { ...group, declined: [...group.declined, userId] }
   const except = by === null ? silenced : [...silenced, by.sessionId]
-  if (by !== null && rungBy(declined).length === 0) return allDeclined(declined, userId, by, now, except)
-  const left = { ...group, members: group.members.filter((member) => member !== userId) }
-  const next = { ...(by === null ? { ...call, group: left } : declined), version: call.version + 1 }
+  if (by !== null && membersLeft(declined).length === 0)
+    return allDeclined({ ...call, group: declined }, userId, by, now, except)
+  const left = withoutTurn(by === null ? withoutMember(group, userId) : declined, userId, now)
+  const next = { ...call, version: call.version + 1, group: left }
   const data = elsewhereData(next, by === null ? 'left_group' : 'rejected_elsewhere', by)
   const notice: Notice = { to: { place: 'rung', except, member: userId }, event: 'call.cancelled', data }
   return changed(next, { type: by === null ? 'left' : 'declined', at: now, by, notices: [notice] })

@@ -1,6 +1,6 @@
 import type { CallHookType, HookType, ParticipantHookType } from '@ringwire/protocol/backend'
 import { type Call, isLive, type Participant, type RingingCall, rungBy, wasJoined } from './call.ts'
-import { type CallEvent, rungTo, type Step } from './effects.ts'
+import { type CallEvent, ringsUntil, rungTo, type Step } from './effects.ts'
 import { callView } from './view.ts'
 
 export type { HookType }
@@ -46,7 +46,8 @@ function groupEventsOf(step: Step, type: CallHookType | undefined): readonly Hoo
 
 /** At whom the call rings since this step. */
 export function ringsSince({ call, event }: Step): readonly Participant[] {
-  return event.type === 'invited' && call.status === 'ringing' ? rungBy(call) : []
+  const begins = event.type === 'invited' || event.type === 'turn'
+  return begins && call.status === 'ringing' ? rungBy(call) : []
 }
 
 /** At whom the call rang until this step: one of them answered, the call is over, or it goes on to ring at others. */
@@ -79,7 +80,7 @@ export function hookBody(type: string, at: number, data: object): string {
 export function callHookBody({ type, member }: HookEvent, { call, event }: Step): string {
   const media = type === 'call.ended' ? { quality: event.quality ?? null, held: event.held ?? null } : {}
   const view = { ...callView(call, event.by), ...media, ...memberView(member) }
-  const data = type === 'call.wake' ? { ...view, expires_at: new Date(call.ringExpiresAt).toISOString() } : view
+  const data = type === 'call.wake' ? { ...view, expires_at: new Date(ringsUntil(call)).toISOString() } : view
   return hookBody(type, event.at, data)
 }
 
@@ -92,7 +93,7 @@ export interface WokenAgain {
 
 /** The body of a repeated `call.wake`, which names the devices that fell asleep since the first one. */
 export function wakeAgainBody(call: RingingCall, at: number, { participant, devices }: WokenAgain): string {
-  const expires_at = new Date(call.ringExpiresAt).toISOString()
+  const expires_at = new Date(ringsUntil(call)).toISOString()
   const member = call.group === undefined ? undefined : participant
   return hookBody('call.wake', at, { ...callView(call, call.caller), ...memberView(member), expires_at, devices })
 }

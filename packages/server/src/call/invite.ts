@@ -4,6 +4,7 @@ import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
   type AnsweredCall,
   type Call,
+  type CallGroup,
   isLive,
   type LiveCall,
   type OverCall,
@@ -13,10 +14,11 @@ import {
   takesPartIn,
 } from './call.ts'
 import { type Acceptance, type Actor, byOf, type Refusal, refuse, unchanged } from './command.ts'
-import { ringingData, type Step } from './effects.ts'
+import { type Notice, ringingData, type Step } from './effects.ts'
 import { over } from './ending.ts'
 import { withLinked } from './linked.ts'
 import { maySpeak, noteMoves, placeFor, seat } from './places.ts'
+import { firstTurn, withoutTurns } from './turns.ts'
 
 /** The verdict of the limits that an invite counts for; the one that refuses it is named [INV8]. */
 export type InviteRate =
@@ -58,6 +60,8 @@ export interface CalledGroup {
   readonly members: readonly string[]
   /** Somebody is a member, and all members are in calls. */
   readonly isBusy: boolean
+  /** Where the members ring one after another: how long each of them, in ms. Then members in a call are among them. */
+  readonly memberRingMs?: number
 }
 
 /** `unasked`: the invite seemed to be a repeat or over a limit, so the backend was not asked. `withdrawn`: its caller gave it up. */
@@ -255,7 +259,7 @@ export function newCall(command: InviteCommand, callUuid: string, now: number) {
     callType: command.callType,
     metadata: command.metadata,
     ...(redirectedFrom !== undefined && { redirectedFrom }),
-    ...(group !== undefined && { group: { name: group.name, members: group.members, declined: [] } }),
+    ...(group !== undefined && { group: groupOf(group, now) }),
     startedAt: now,
     ringTimeoutMs: command.ringTimeoutMs,
     ringExpiresAt: now + command.ringTimeoutMs,
@@ -263,10 +267,25 @@ export function newCall(command: InviteCommand, callUuid: string, now: number) {
   } as const satisfies Partial<AnsweredCall>
 }
 
+function groupOf({ name, members, memberRingMs }: CalledGroup, now: number): CallGroup {
+  const group = { name, members, declined: [] }
+  return memberRingMs === undefined ? group : { ...group, turns: firstTurn(memberRingMs, now) }
+}
+
 function ring(command: InviteCommand, callUuid: string, now: number): Step {
   const call: RingingCall = { ...newCall(command, callUuid, now), status: 'ringing', silenced: [] }
-  const notices = [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, now) }] as const
-  return { call, event: { type: 'invited', at: now, by: byOf(command.actor), notices } }
+  return { call, event: { type: 'invited', at: now, by: byOf(command.actor), notices: firstRings(call, now) } }
+}
+
+/** What a new call rings with; one that rings in turn does so with its first turn. */
+export function firstRings(call: RingingCall, now: number): readonly Notice[] {
+  if (call.group?.turns !== undefined) return []
+  return [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, now) }]
+}
+
+/** Members at whom it would have rung in turn are not kept. */
+function neverRung<C extends Pick<Call, 'group'>>(call: C): C {
+  return call.group === undefined ? call : { ...call, group: withoutTurns(call.group) }
 }
 
 type AtOnce =
@@ -276,7 +295,7 @@ type AtOnce =
 /** A call that never rings. The backend is nobody in it: what it refused, nobody in the call did. */
 function overAtOnce(command: InviteCommand, callUuid: string, now: number, { status, reason }: AtOnce): Step {
   const call: OverCall = {
-    ...newCall(command, callUuid, now),
+    ...neverRung(newCall(command, callUuid, now)),
     status,
     calleePlace: null,
     acceptedAt: null,

@@ -2,7 +2,7 @@ import { capabilities } from '@ringwire/protocol/capabilities'
 import { overStatuses } from '@ringwire/protocol/end-reasons'
 import { isStorable } from '@ringwire/protocol/text'
 import fc from 'fast-check'
-import type { Call, CallRef, Party, Place } from './call.ts'
+import type { Call, CallRef, Party, Place, Turns } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
 
 /** Every text that the protocol lets in: any Unicode but NUL and lone surrogates. */
@@ -31,6 +31,15 @@ const place: fc.Arbitrary<Place> = fc.oneof(
     { requiredKeys: ['sessionId', 'deviceId', 'node', 'settled', 'state', 'since'] },
   ),
 )
+const turns: fc.Arbitrary<Turns> = fc.record({
+  member: nullable(text),
+  until: instant,
+  memberRingMs: duration,
+  next: fc.nat(),
+  count: fc.nat(),
+  hasRung: fc.boolean(),
+  rang: fc.array(text, { maxLength: 3 }),
+})
 /** A blank one stands for who was erased [SRV2]. */
 const userId = text.map((text) => text || 'somebody')
 const party: fc.Arbitrary<Party> = fc.record({ userId, role: text, displayName: nullable(text) })
@@ -91,11 +100,10 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
         { from: text, by: party, firstStartedAt: instant, secondStartedAt: instant },
         { requiredKeys: ['from', 'by', 'firstStartedAt'] },
       ),
-      group: fc.record({
-        name: text,
-        members: fc.array(text, { maxLength: 3 }),
-        declined: fc.array(text, { maxLength: 2 }),
-      }),
+      group: fc.record(
+        { name: text, members: fc.array(text, { maxLength: 3 }), declined: fc.array(text, { maxLength: 2 }), turns },
+        { requiredKeys: ['name', 'members', 'declined'] },
+      ),
     },
     { requiredKeys: [] },
   )

@@ -8,6 +8,7 @@ import type {
   RingingCall,
   Transferred,
   Transferring,
+  Turns,
 } from './call.ts'
 
 /*
@@ -62,7 +63,11 @@ const transferred = object<Transferred>({
   ...{ from: text, by: party, firstStartedAt: integer },
   secondStartedAt: optional(integer),
 })
-const group = object<CallGroup>({ name: text, members: texts, declined: texts })
+const turns = object<Turns>({
+  ...{ member: nullable(text), until: integer, memberRingMs: integer },
+  ...{ next: integer, count: integer, hasRung: flag, rang: texts },
+})
+const group = object<CallGroup>({ name: text, members: texts, declined: texts, turns: optional(turns) })
 
 const base = {
   product: text,

@@ -32,7 +32,8 @@ export function timelineOf(
     rows.flatMap(({ sessionId, deviceId }) => (sessionId && deviceId ? [[sessionId, deviceId]] : [])),
   )
   const { sides, told } = lossesOf(steps)
-  const shown = steps.filter((step) => !told.has(step))
+  // A round that is over tells nobody anything; there may be one each second.
+  const shown = steps.filter((step) => !told.has(step) && step.event.type !== 'round_over')
   const entries: Dated[] = [
     ...shown.map((step) => ofStep(step, isLastOf(steps, step) ? call : undefined, sides.get(step))),
     ...withoutRepeats(rows).map((row) => ofRow(row, call)),
@@ -57,12 +58,14 @@ const isLastOf = (steps: readonly Step[], step: Step) => step === steps.at(-1)
 /** `call`: as it is after its last step. */
 function ofStep({ call: { version, ...call }, event }: Step, after: Call | undefined, side: Side | undefined): Dated {
   const { type, at, by, moved, note } = event
+  const member = memberIn(event)
   const over = after !== undefined && !isLive(after) ? { status: after.status, end_reason: after.endReason } : {}
   return {
     time: at,
     at: iso(at),
     what: type,
     ...(by !== null && { who: { user_id: by.userId, role: by.role } }),
+    ...(member !== undefined && { who: { user_id: member, role: call.callee.role } }),
     ...(by !== null && by.sessionId !== '' && { session_id: by.sessionId }),
     ...(side !== undefined && { who: whoOf(call, side) }),
     detail: {
@@ -75,6 +78,12 @@ function ofStep({ call: { version, ...call }, event }: Step, after: Call | undef
       ...(note !== undefined && { note }),
     },
   }
+}
+
+/** Whose turn began or ended, of a group that rings in turn [GROUP1]. */
+function memberIn({ type, notices }: CallEvent): string | undefined {
+  if (type !== 'turn' && type !== 'passed') return undefined
+  return notices.flatMap(({ to }) => ('member' in to ? to.member : undefined) ?? [])[0]
 }
 
 /**

@@ -15,8 +15,8 @@ import {
   takesPartIn,
 } from './call.ts'
 import { type Actor, byOf, type Decision, type Refusal, refuse } from './command.ts'
-import { type PeerNews, ringingData, type Step } from './effects.ts'
-import { type InviteCommand, newCall, refuseVerdict } from './invite.ts'
+import type { PeerNews, Step } from './effects.ts'
+import { firstRings, type InviteCommand, newCall, refuseVerdict } from './invite.ts'
 import { beganFor } from './places.ts'
 
 /** A `call.transfer`: who asks, and the invite that it amounts to. The invite's caller is the side that is transferred. */
@@ -110,7 +110,7 @@ function transferred(first: AnsweredCall, by: Side, asker: Actor, invite: Invite
     status: 'ringing',
     silenced: [],
   }
-  const notices = [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, now) }] as const
+  const notices = firstRings(call, now)
   return { call, event: { type: 'invited', at: now, by: null, notices, peers: [transferringNews(first, call)] } }
 }
 

@@ -20,7 +20,7 @@ export interface GroupToCall {
 
 export interface CalledGroupsOptions {
   readonly groups: Pick<Groups, 'get'>
-  readonly store: Pick<LiveCallReads, 'inCall'>
+  readonly store: Pick<LiveCallReads, 'inCall' | 'lastAnswered'>
 }
 
 /** Whom the client calls. The parser of messages sees to it that exactly one of the two is named. */
@@ -37,24 +37,33 @@ export function countedAs({ callee, group }: Named, product: string): Participan
 
 /** Undefined where a person is called. */
 export function createFindGroup({ groups, store }: CalledGroupsOptions) {
-  return async (caller: Participant, named: Named): Promise<GroupToCall | 'unknown' | 'unsupported' | undefined> => {
+  /** Somebody who answered no call yet is the most idle. Where it is the same, the list decides. */
+  async function longestIdleFirst(members: readonly Participant[]): Promise<readonly Participant[]> {
+    const since = members.length === 0 ? [] : await store.lastAnswered(members)
+    const sorted = members.map((member, n) => ({ member, since: since[n] ?? Number.NEGATIVE_INFINITY }))
+    return sorted.sort((a, b) => (a.since === b.since ? 0 : a.since - b.since)).map(({ member }) => member)
+  }
+
+  return async (caller: Participant, named: Named): Promise<GroupToCall | 'unknown' | undefined> => {
     if (named.group === undefined) return undefined
     const { product } = caller
     const { role } = named.callee
     const found = await groups.get({ product, role, name: named.group })
     if (found === undefined) return 'unknown'
-    if (found.strategy !== 'all') return 'unsupported'
     const all = found.members
       .map((userId): Participant => ({ product, role, userId }))
       .filter((member) => !sameParticipant(member, caller))
     const inCall = all.length === 0 ? [] : await store.inCall(all)
-    const members = all.filter((_, n) => inCall[n] !== true).map(({ userId }) => userId)
-    return {
-      group: { name: found.name, members, isBusy: all.length > 0 && members.length === 0 },
-      ringMs: found.ringMs,
-    }
+    const free = all.filter((_, n) => inCall[n] !== true)
+    const called = { name: found.name, isBusy: all.length > 0 && free.length === 0 }
+    const { strategy, memberRingMs, ringMs } = found
+    if (strategy === 'all') return { group: { ...called, members: idsOf(free) }, ringMs }
+    const members = idsOf(strategy === 'in_turn' ? all : await longestIdleFirst(all))
+    return { group: { ...called, members, memberRingMs }, ringMs }
   }
 }
+
+const idsOf = (members: readonly Participant[]) => members.map(({ userId }) => userId)
 
 /** Members that are asked for their sessions at once. */
 const askedAtOnce = 50

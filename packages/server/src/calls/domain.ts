@@ -7,6 +7,7 @@ import { createOutbox, type Outbox, type OutboxOptions } from '../delivery/outbo
 import type { InviteHook } from '../invite-hook/invite-hook.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Clock, Timers } from '../ports/clock.ts'
+import type { Devices } from '../ports/devices.ts'
 import type { Groups } from '../ports/groups.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Outbox as OutboxStore } from '../ports/outbox.ts'
@@ -26,6 +27,7 @@ import { createHolds } from './holds.ts'
 import { createQuality, type Quality, type SeenMedia } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay, type RelayOptions } from './relay.ts'
+import { createTurnTaking } from './turn-taking.ts'
 
 export interface DomainOptions {
   readonly config: Pick<Config, 'callerLostMs' | 'peerLostMs' | 'maxCallMs' | 'ringTimeoutMs' | 'maxRinging'>
@@ -36,6 +38,7 @@ export interface DomainOptions {
       readonly outbox: OutboxStore
       readonly products: ProductStore
       readonly groups: Groups
+      readonly devices: Devices
       readonly timeline: TimelineStore
     }
     readonly sessions: Sessions
@@ -139,7 +142,7 @@ export function createDomain(options: DomainOptions): Domain {
   })
   const deadlines = createDeadlines({
     ...parts,
-    run: calls.begin,
+    run: createTurnTaking({ ...parts, devices: stores.devices, begin: calls.begin }),
     onPage: createOnPage(options, arrivals),
     onRound(now, live) {
       for (const call of delivery.sweep(now, live)) {

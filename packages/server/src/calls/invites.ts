@@ -101,7 +101,6 @@ function createTryInvite(options: InvitesOptions): Invite {
     const counted = countedAs(named, caller.product)
     const called = await findGroup(caller, named)
     if (called === 'unknown') return { ok: false, error: errorBody('GROUP_NOT_FOUND') }
-    if (called === 'unsupported') return { ok: false, error: errorBody('INVALID_PAYLOAD', notYet) }
     const longest = called?.ringMs ?? settings.ringTimeoutMs ?? ringTimeoutMs
     const rate = await limits.invite(caller, counted)
     const rest = { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging, callee: named.callee }
@@ -236,8 +235,6 @@ function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: I
 
   return { askHolderOfRinging, isWaitingInVain }
 }
-
-const notYet = { field: 'callee_group', message: 'This version calls only groups with the strategy "all".' }
 
 const isCall = ({ code }: ErrorBody) => code === 'CALLEE_BUSY' || code === 'CALL_REFUSED'
 

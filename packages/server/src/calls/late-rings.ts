@@ -83,7 +83,7 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
 
   function tellIfOver(session: Who, ref: CallRef): MaybePromise<void> {
     return andThen(store.load(ref), (now) => {
-      if (now === undefined || now.status === 'ringing') return
+      if (now === undefined || ringsAt(now, session.participant)) return
       return tellThatItIsOver(session, now)
     })
   }
@@ -94,7 +94,8 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
       to.place === 'rung' &&
       name !== 'call.ringing' &&
       rungTo(call, to).some((one) => sameParticipant(one, session.participant))
-    const last = (await store.stepsAfter(call, 1)).find(({ event }) => event.notices.some(isForIt))
+    // Of a group that is rung in turn several may be.
+    const last = (await store.stepsAfter(call, 1)).findLast(({ event }) => event.notices.some(isForIt))
     const notice = last?.event.notices.find(isForIt)
     if (last === undefined || notice === undefined) return
     const text = JSON.stringify({ event: notice.event, data: notice.data })

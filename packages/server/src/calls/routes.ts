@@ -4,8 +4,9 @@ import type { RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { bearerToken } from '../auth/bearer.ts'
 import type { Revoked } from '../auth/revoked.ts'
 import { type RingTicket, type RingTickets, ticketSession } from '../auth/ring-ticket.ts'
-import { type Call, isLive, type RingingCall, sideAbout } from '../call/call.ts'
+import { type Call, isLive, type RingingCall, ringsAt, sideAbout } from '../call/call.ts'
 import type { Actor } from '../call/command.ts'
+import { ringsUntil } from '../call/effects.ts'
 import { failure, json, retryAfter } from '../http/replies.ts'
 import type { LocalLimits } from '../limits/limits.ts'
 import type { CallStore } from '../ports/call-store.ts'
@@ -56,7 +57,9 @@ export function createRingEndpoints(deps: RingDeps) {
   return {
     ring: withTicket(async (ticket) => {
       const call = await load(ticket)
-      return call?.status === 'ringing' ? json(200, shown(call)) : notRinging(call)
+      if (call?.status !== 'ringing') return notRinging(call)
+      // It rings at other members of the group.
+      return ringsAt(call, ticket.participant) ? json(200, shown(call)) : notRinging(undefined)
     }),
     rejectRing: withTicket(async (ticket) => {
       const outcome = await calls.rejectRinging(actorOf(ticket, node), ticket.callUuid)
@@ -75,7 +78,7 @@ function actorOf({ participant, deviceId }: RingTicket, node: string): Actor {
 }
 
 function shown(call: RingingCall): RingResponse {
-  const { callUuid, caller, callType, contextType, contextId, ringExpiresAt } = call
+  const { callUuid, caller, callType, contextType, contextId } = call
   return {
     call_uuid: callUuid,
     status: 'ringing',
@@ -83,7 +86,7 @@ function shown(call: RingingCall): RingResponse {
     call_type: callType,
     context_type: contextType,
     context_id: contextId,
-    expires_at: new Date(ringExpiresAt).toISOString(),
+    expires_at: new Date(ringsUntil(call)).toISOString(),
   }
 }
 

@@ -22,6 +22,8 @@ export interface RowFields extends RowOrigin {
   readonly isUnsure: boolean
   /** Milliseconds within which the service expects its client back, if it closed the last socket with 1012 [PEER1]. */
   readonly awaitedMs: number | undefined
+  /** What its client understands beside, joined by commas [EXT6]. */
+  readonly can: string
 }
 
 /** What never changes of a session. */

@@ -22,6 +22,7 @@ export interface Live extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | '
   readonly openedAt: number
   readonly expiresAt: number
   readonly isUnsure: boolean
+  readonly can: readonly string[]
 }
 
 /** The sessions of a participant that have a socket, on any node: oldest first. */
@@ -56,11 +57,21 @@ export function createLiveSessions({ node, table, rows, owner, living }: LiveSes
 }
 
 function liveOfSession(session: Session): Live {
-  const { expiresAt = Number.POSITIVE_INFINITY } = session.identity
-  return { ...seenOf(session), expiresAt }
+  const { expiresAt = Number.POSITIVE_INFINITY, can = [] } = session.identity
+  return { ...seenOf(session), expiresAt, can }
 }
 
-function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt, isUnsure }: Row): Live {
+function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt, isUnsure, can }: Row): Live {
   const version = appVersion === '' ? null : appVersion
-  return { sessionId, deviceId: deviceOf(device), extended, appVersion: version, openedAt, expiresAt, isUnsure }
+  const listed = can.split(',')
+  return {
+    sessionId,
+    deviceId: deviceOf(device),
+    extended,
+    appVersion: version,
+    openedAt,
+    expiresAt,
+    isUnsure,
+    can: listed,
+  }
 }

@@ -20,7 +20,7 @@ export interface ParticipantSessionsOptions extends ParticipantRowsOptions {
 }
 
 /** All sessions of one participant, which several nodes may own. */
-export type ParticipantSessions = Finals & Pick<Sessions, 'seen' | 'appendRung' | 'appendLive' | 'liveOf'>
+export type ParticipantSessions = Finals & Pick<Sessions, 'seen' | 'appendRung' | 'appendLive' | 'liveOf' | 'mayRing'>
 
 export function createParticipantSessions(options: ParticipantSessionsOptions): ParticipantSessions {
   const { node, table, owner, inbox, living, settle, append, timers } = options
@@ -53,8 +53,12 @@ export function createParticipantSessions(options: ParticipantSessionsOptions): 
         const ids = await liveOf(participant, at, began)
         await Promise.all(ids.map((id) => append(id, push)))
       }),
+    async mayRing(participant, began, needs) {
+      const all = await live(participant)
+      return all.some(({ expiresAt, can }) => expiresAt > began && (needs === undefined || can.includes(needs)))
+    },
     async seen(participant) {
-      return (await live(participant)).map(({ expiresAt: _, ...seen }) => seen)
+      return (await live(participant)).map(({ expiresAt: _, can: __, ...seen }) => seen)
     },
     async appendRung(participant, push, except) {
       await toAll(participant, () => appendOnce(participant, push, except))

@@ -6,13 +6,14 @@ import type { Row, RowFields } from './directory.port.ts'
 /** What the directory says of a session. */
 export function rowFields(session: Session): RowFields {
   const { identity, openedAt, socket, turn } = session
-  const { extended, expiresAt = Number.POSITIVE_INFINITY, appVersion = '', isNotOf = '' } = identity
+  const { extended, expiresAt = Number.POSITIVE_INFINITY, appVersion = '', isNotOf = '', can = [] } = identity
   return {
     ...{ expiresAt, appVersion: appVersion ?? '', turn, isNotOf, extended, openedAt },
     hasSocket: socket.is === 'open',
     hasLast: hasLast(session),
     isUnsure: isUnsure(socket),
     awaitedMs: lostOf(session)?.awaitedMs,
+    can: can.join(','),
     device: deviceField(identity),
     hash: participantHash(identity.participant),
   }

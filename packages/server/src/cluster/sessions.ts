@@ -123,6 +123,7 @@ function lookupOf({
       return row.hasSocket && row.owner !== node ? remoteSink(row.owner, id) : undefined
     },
     liveOf: participantSessions.liveOf,
+    mayRing: participantSessions.mayRing,
     seen: participantSessions.seen,
     async wasClosed(id) {
       const at = owner.isHere(id) || tagOfSessionId(id) === undefined ? node : await owner.ownerOf(id)

@@ -5,6 +5,7 @@ import {
   type Participant,
   participantOf,
   placeOf,
+  ringsAt,
   type Side,
   sameParticipant,
 } from '../call/call.ts'
@@ -41,15 +42,15 @@ export interface Notices {
 const lateRingMs = 10_000
 
 export function createNotices({ sessions, now }: NoticesOptions): Notices {
-  /** A late delivery must not ring a call that was already answered, or that ended long ago. */
-  function isWorthRinging(call: Call): boolean {
-    if (isLive(call)) return call.status === 'ringing'
+  /** A late delivery must not ring a call that was already answered, rings at somebody else by now, or ended long ago. */
+  function isWorthRinging(call: Call, callee: Participant): boolean {
+    if (isLive(call)) return ringsAt(call, callee)
     return call.calleePlace === null && now() - call.endedAt < lateRingMs
   }
 
   function tellRung(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
     const push = pushOf(key, call, notice)
-    if (push.kind === 'ringing' && !isWorthRinging(call)) return
+    const callees = rungTo(call, notice.to).filter((callee) => push.kind !== 'ringing' || isWorthRinging(call, callee))
     const except = 'except' in notice.to ? notice.to.except : []
     // A session that came after the end found no such call.
     const until = isLive(call) ? undefined : call.endedAt
@@ -57,7 +58,7 @@ export function createNotices({ sessions, now }: NoticesOptions): Notices {
       push.kind === 'ringing'
         ? sessions.appendLive(callee, push, until, call.startedAt)
         : sessions.appendRung(callee, withDevice(push, call, callee), except)
-    return allDone(rungTo(call, notice.to).map(tell))
+    return allDone(callees.map(tell))
   }
 
   return {

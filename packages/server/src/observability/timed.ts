@@ -28,6 +28,7 @@ export function timedCalls(store: CallStore, timed: Timed): CallStore {
     load: (ref) => timed('read', store.load(ref)),
     liveCallsOf: (participant) => timed('read', store.liveCallsOf(participant)),
     inCall: (participants) => timed('read', store.inCall(participants)),
+    lastAnswered: (participants) => timed('read', store.lastAnswered(participants)),
     livePages: () => store.livePages(),
     dueRings: (from, to, limit) => timed('read', store.dueRings(from, to, limit)),
     overPages: (since) => store.overPages(since),

@@ -61,6 +61,12 @@ export interface LiveCallReads {
   /** Of each of these, in their order, whether it takes part in a live call; one read, however many they are [PRES1]. */
   inCall(participants: readonly Participant[]): MaybePromise<readonly boolean[]>
 
+  /**
+   * Of each of these, in their order, when the last call ended that it answered, in ms since the epoch; null where there is none
+   * among the last calls to it. One read, however many they are [GROUP1].
+   */
+  lastAnswered(participants: readonly Participant[]): MaybePromise<readonly (number | null)[]>
+
   /** Every live call, in pages of at most `pageSize`; one that changes meanwhile may come as it was. */
   livePages(): AsyncIterableIterator<readonly LiveCall[]>
 
@@ -140,6 +146,9 @@ export interface SeenCall {
   readonly call: Call
   readonly by: Pick<By, 'userId' | 'role'> | null
 }
+
+/** So many of the last calls to somebody are looked at for the last one that it answered. */
+export const mostLastCalls = 50
 
 /** Of so many calls, at the most, one page is picked where only some statuses are wanted. */
 export const mostLookedAt = 2_000

@@ -178,6 +178,11 @@ export interface SessionLookup {
    * where a call rings that began then, for their token was good.
    */
   liveOf(participant: Participant, at?: number, began?: number): MaybePromise<readonly string[]>
+  /**
+   * Whether a call that began then would ring at a session of the participant; `needs`: at one that listed this [EXT6]. Another
+   * node's sessions count where their node lives.
+   */
+  mayRing(participant: Participant, began: number, needs?: Capability): MaybePromise<boolean>
   /** The same sessions, as a backend is shown them [SRV2]. */
   seen(participant: Participant): MaybePromise<readonly SeenSession[]>
   /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */

@@ -6,7 +6,7 @@ import type { SeenSession, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { AtLast } from './at-last.ts'
 import type { Sender } from './sender.ts'
-import { devicesOf, inGroups, memberOfName, wakeName } from './wake-names.ts'
+import { devicesOf, inGroups, memberOfName, nameInAnyTurn, wakeName } from './wake-names.ts'
 import type { Wakes } from './wakes.port.ts'
 
 export interface CancellingOptions {
@@ -72,7 +72,9 @@ export function createCancelling(options: CancellingOptions): Cancelling {
     const { call } = step
     const names = await wakes.of(callKey(call))
     if (names?.length === 0) return
-    const woken = names && new Set(names)
+    const woken = names && new Set(names.map((name) => nameInAnyTurn(call, name)))
+    const nameOf = (participant: Participant, deviceId: string) =>
+      nameInAnyTurn(call, wakeName(call, participant, deviceId))
     const sent = inGroups(rungAmong(step, woken)).map(async (some) => {
       const [told, seen] = await Promise.all([toldDevices(call, some), seenOf(some, woken, decider)])
       const isDecider = (device: Device) =>
@@ -80,9 +82,9 @@ export function createCancelling(options: CancellingOptions): Cancelling {
         sameParticipant(device.participant, decider.participant) &&
         device.deviceId === (decider.deviceId ?? deviceOfAuthor(step, seen))
       // No process is known that saw the ring begin: a device without a session counts as woken.
-      const awake = new Set(seen.map(({ participant, deviceId }) => wakeName(call, participant, deviceId ?? '')))
+      const awake = new Set(seen.map(({ participant, deviceId }) => nameOf(participant, deviceId ?? '')))
       const isWoken = ({ participant, deviceId }: Device) => {
-        const name = wakeName(call, participant, deviceId)
+        const name = nameOf(participant, deviceId)
         return woken?.has(name) ?? !awake.has(name)
       }
       await send(

@@ -31,6 +31,11 @@ export function memberOf({ members }: Ring, userId: string): MemberRing {
   return member
 }
 
+/** It rings at these members, maybe for the second time. */
+export function beginsAgain({ members }: Ring, userIds: readonly string[]): void {
+  for (const userId of userIds) if (members.get(userId)?.giveUp.signal.aborted) members.delete(userId)
+}
+
 export type Rings = ReturnType<typeof createRings>
 
 /** What is under way on this node for calls that ring. */

@@ -6,10 +6,16 @@ export const peopleAtOnce = 100
 
 /**
  * What a device is called among those that were woken for a call. A `device_id` is of one person only, so a call to a group
- * also says whose it is [GROUP1].
+ * also says whose it is. Where the members are rung in turn, the name has the number of the turn: each turn wakes anew [GROUP1].
  */
 export function wakeName({ group }: Pick<Call, 'group'>, { userId }: Participant, deviceId: string): string {
-  return group === undefined ? deviceId : JSON.stringify([userId, deviceId])
+  if (group === undefined) return deviceId
+  return JSON.stringify(group.turns === undefined ? [userId, deviceId] : [userId, deviceId, group.turns.count])
+}
+
+/** What a device is called whenever it was woken: its name without the turn. */
+export function nameInAnyTurn({ group }: Pick<Call, 'group'>, name: string): string {
+  return group === undefined ? name : JSON.stringify((JSON.parse(name) as unknown[]).slice(0, 2))
 }
 
 /** Whose device a name of a call to a group means, by user_id. */

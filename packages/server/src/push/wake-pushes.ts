@@ -1,5 +1,6 @@
 import type { RingTickets } from '../auth/ring-ticket.ts'
 import { type Call, type CallRef, callKey, type RingingCall, ringsAt } from '../call/call.ts'
+import { ringsUntil } from '../call/effects.ts'
 import type { Device } from '../ports/devices.ts'
 import { isServed, type Sleeper } from './asleep.ts'
 import { headingOf } from './cancelling.ts'
@@ -19,7 +20,8 @@ export interface WakePushesOptions {
 /** Pushes a call to devices that sleep, and notes which of them need not be woken any more. */
 export function createWakePushes({ wakes, sender, tickets, known }: WakePushesOptions) {
   async function push(call: RingingCall, device: Device, ring: Ring, signal: AbortSignal): Promise<void> {
-    const { callUuid, ringExpiresAt: expiresAt } = call
+    const { callUuid } = call
+    const expiresAt = ringsUntil(call)
     const payload = {
       ...headingOf(call, 'call.wake'),
       expires_at: new Date(expiresAt).toISOString(),

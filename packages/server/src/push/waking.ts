@@ -8,7 +8,7 @@ import { type AsleepOptions, createAsleep, type Sleeper, wakeDevices } from './a
 import { type AtLast, createAtLast } from './at-last.ts'
 import { createCancelling } from './cancelling.ts'
 import { createRingEnds } from './ring-ends.ts'
-import { createRings, type Ring } from './rings.ts'
+import { beginsAgain, createRings, type Ring } from './rings.ts'
 import type { Sender } from './sender.ts'
 import { inGroups } from './wake-names.ts'
 import { createWakePushes, type WakePushesOptions } from './wake-pushes.ts'
@@ -122,6 +122,10 @@ function createLooks(options: WakingOptions, atLast: AtLast, begin: Begin, isOve
   /** The ring begins. Devices of some members are looked for while others are pushed to. */
   async function wake(call: RingingCall, rung: readonly Participant[], ring: Ring, signal: AbortSignal): Promise<void> {
     const pushes: Promise<void>[] = []
+    beginsAgain(
+      ring,
+      rung.map(({ userId }) => userId),
+    )
     for (const some of inGroups(rung)) {
       if (signal.aborted) break
       const done = push(call, await asleep.first(call, some, signal), ring, signal)

@@ -38,6 +38,11 @@ export function createLookups({ get, live }: Registry): AtOnce<SessionLookup> {
       const good = there.filter(({ identity }) => identity.expiresAt === undefined || identity.expiresAt > began)
       return good.map(({ identity }) => identity.sessionId)
     },
+    mayRing: (participant, began, needs) =>
+      live.of(participantKey(participant)).some(({ identity: { expiresAt, can = [] } }) => {
+        const isGood = expiresAt === undefined || expiresAt > began
+        return isGood && (needs === undefined || can.includes(needs))
+      }),
     seen: (participant) => live.of(participantKey(participant)).map(seenOf),
     knowsEnd: (sessionId, call) => is(sessionId, (session) => knowsOver(session, call)),
     hasLeft: (sessionId, call) => is(sessionId, (session) => hasLeft(session, call)),

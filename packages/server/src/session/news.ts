@@ -20,7 +20,7 @@ export function isNews(session: Session, push: Push): boolean {
     return true
   }
   // A call rings once at a session, however often its session comes back.
-  if (push.kind === 'ringing' && ringsAt(session, call)) return false
+  if (push.kind === 'ringing' && (ringsAt(session, call) || ignoresRing(session, call))) return false
   noteVersion(session, push)
   if (push.kind === 'ringing') callOf(session, call).isRinging = true
   if (push.kind === 'stop') {
@@ -34,6 +34,11 @@ export function isNews(session: Session, push: Push): boolean {
 /** What its client did not list is never told it, nor kept for it [EXT6]. */
 function understands({ identity: { can = [] } }: Session, { needs }: Push): boolean {
   return needs === undefined || can.includes(needs)
+}
+
+/** A second ring of the same call is only understood by clients that know groups: others took the first for the whole [GROUP1]. */
+function ignoresRing({ calls, identity: { can = [] } }: Session, call: string): boolean {
+  return calls?.get(call)?.version !== undefined && !can.includes('group')
 }
 
 function noteTold(session: Session, call: string): void {

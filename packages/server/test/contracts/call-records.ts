@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Call, participantOf } from '../../src/call/call.ts'
-import { type CallStoreHarness, created, participant, ringing } from '../../src/ports/call-store.fixture.ts'
-import type { CallStore } from '../../src/ports/call-store.ts'
+import { type Call, type LiveCall, type Participant, participantOf, type RingingCall } from '../../src/call/call.ts'
+import {
+  accepted,
+  type CallStoreHarness,
+  created,
+  ended,
+  event,
+  participant,
+  ringing,
+} from '../../src/ports/call-store.fixture.ts'
+import { type CallStore, mostLastCalls } from '../../src/ports/call-store.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 
 /** A call is in its caller's history, as it was written [HIST1]. */
@@ -46,6 +54,61 @@ export function registerCallRecordsContract(name: string, open: () => Promise<Ca
           more = page.more
         }
         expect(read).toStrictEqual(expected)
+      }
+    })
+
+    test('[GROUP1] when the last call ended that somebody answered, of many at once', async () => {
+      const [busy, idle, missed, caller] = ['busy', 'idle', 'missed', 'caller'].map((name) =>
+        participant(`${name} ${crypto.randomUUID()}`, 'doctor'),
+      ) as [Participant, Participant, Participant, Participant]
+      const answer = async (callee: Participant, startedAt: number, at?: number) => {
+        const call = await add(ringing(caller, callee, { startedAt }))
+        const steps = [accepted(call as RingingCall)]
+        if (at !== undefined) steps.push(ended(steps[0]?.call as LiveCall, at))
+        for (const step of steps) await store().transition(call, () => ({ steps: [step] }))
+      }
+      await answer(busy, 1_000, 30_000)
+      await answer(busy, 2_000, 20_000)
+      await answer(busy, 3_000)
+      await answer(idle, 1_000, 5_000)
+      for (let n = 0; n < mostLastCalls - 1; n++) {
+        const call = await add(ringing(caller, idle, { startedAt: 2_000 + n }))
+        await store().transition(call, () => ({ steps: [ended(call as LiveCall, 9_000)] }))
+      }
+      await add(ringing(caller, missed))
+      const others = [
+        { ...busy, role: 'nurse' },
+        { ...busy, product: 'another' },
+      ]
+      const all = [
+        missed,
+        busy,
+        caller,
+        idle,
+        ...others,
+        ...Array.from({ length: 494 }, (_, n) => participant(`n${n}`)),
+      ]
+      const nobody = Array.from({ length: 496 }, () => null)
+      expect(await store().lastAnswered(all)).toEqual([null, 30_000, null, 5_000, ...nobody])
+      expect(await store().lastAnswered([])).toEqual([])
+    })
+
+    test('[GROUP1] a call that rings in turn is one of the member whose turn it is', async () => {
+      const [ann, ben] = [crypto.randomUUID(), crypto.randomUUID()].map((id) => participant(id, 'doctor')) as [
+        Participant,
+        Participant,
+      ]
+      const rest = { until: 1_000, memberRingMs: 5_000, next: 0, count: 0, hasRung: false, rang: [] }
+      const turn = (member: string | null) => ({ member, ...rest })
+      const group = { name: 'all', members: [ann.userId, ben.userId], declined: [] }
+      let call = ringing(undefined, { ...ann, userId: '' }, { group: { ...group, turns: turn(null) } })
+      await add(call)
+      for (const member of [null, ann.userId, ben.userId, null]) {
+        const next = { ...call, version: call.version + 1, group: { ...group, turns: turn(member) } }
+        await store().transition(call, () => ({ steps: [{ call: next, event: event('turn') }] }))
+        call = next
+        for (const one of [ann, ben])
+          expect(await store().liveCallsOf(one)).toStrictEqual(one.userId === member ? [call] : [])
       }
     })
 

@@ -87,6 +87,25 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
       return (await harness.dump()).split('\n').filter((line) => names.some((text) => line.includes(text)))
     }
 
+    test('[GROUP1] a call that nobody answered is one of the members who were rung in turn, and of no other', async () => {
+      const [ann, ben, eve] = [someone('ann'), someone('ben', 'doctor'), someone('eve', 'doctor')]
+      const callUuid = crypto.randomUUID()
+      const members = [ben.participant.userId, eve.participant.userId]
+      const command = {
+        ...inviteCommand(ann, { ...ben.participant, userId: '' }, callUuid),
+        group: { name: 'all', members, isBusy: false, memberRingMs: 5_000 },
+      }
+      await harness.calls.invite(ann.participant, ann.participant, callUuid, (situation) =>
+        decideInvite(situation, command, Date.now()),
+      )
+      await run(ann, callUuid, { type: 'turn', member: ben.participant.userId, seen: 1 })
+      await run(ann, callUuid, { type: 'cancel', actor: ann, reason: null })
+      expect((await seen(callUuid)).call).toMatchObject({ group: { members: [ben.participant.userId] } })
+      expect(await harness.calls.erase(eve.participant)).toBe(0)
+      expect(await harness.calls.erase(ben.participant)).toBe(1)
+      expect((await seen(callUuid)).call.group?.members).toEqual([])
+    })
+
     test('[SRV2] no row names who is erased, on either side; times, the other side and the others stay', async () => {
       const hook = endpoint({ events: null })
       await harness.webhooks.addEndpoint(hook)

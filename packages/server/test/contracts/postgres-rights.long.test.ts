@@ -107,6 +107,7 @@ async function useAll(url: string): Promise<void> {
       liveIn(calls),
       calls.liveCallsOf(participant),
       calls.inCall([participant]),
+      calls.lastAnswered([participant]),
       overSince(calls, 0),
       calls.history({ participant, limit: 10, after: undefined }),
     ])

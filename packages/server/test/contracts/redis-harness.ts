@@ -103,6 +103,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     findAt: (id, node) => home(id).findAt(id, node),
     liveOf: (participant, at, began) => next().liveOf(participant, at, began),
     appendLive: (...how) => next().appendLive(...how),
+    mayRing: (...how) => next().mayRing(...how),
     seen: (participant) => next().seen(participant),
     renew: (id, expiresAt) => home(id).renew(id, expiresAt),
     append: (id, push) => away(id).append(id, push),

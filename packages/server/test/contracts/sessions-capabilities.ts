@@ -26,6 +26,42 @@ export function registerCapabilityRules(given: () => SessionsHarness): void {
       expect([able, unable, older].map(({ socket }) => seqsOf(socket))).toEqual([[1, 2], [1], [1]])
     })
 
+    test('[GROUP1] whether a call would ring at somebody, at a client that understands it', async () => {
+      const participant = somebody()
+      const may = async (began = 10, needs?: 'group') => sessions().mayRing(participant, began, needs)
+      expect(await may()).toBe(false)
+      const one = await openReady(sessions(), { participant, expiresAt: 20, can: ['take'] })
+      await given().settled()
+      expect([await may(), await may(20), await may(10, 'group')]).toEqual([true, false, false])
+      const other = await openReady(sessions(), { participant, expiresAt: 15, can: ['transfer', 'group'] })
+      await given().settled()
+      expect([await may(10, 'group'), await may(15, 'group')]).toEqual([true, false])
+      for (const { id, socket } of [one, other]) await sessions().detach(id, socket, true, 0)
+      await given().settled()
+      expect(await may()).toBe(false)
+    })
+
+    test('[GROUP1] [ORD2] a call that rings again is told to clients that know groups, and others are told nothing', async () => {
+      const ring = (version: number, n: number) => pushes.ringing('c', version, n)
+      const able = await openReady(sessions(), { can: ['group'] })
+      const unable = await openReady(sessions(), { can: ['take'] })
+      const base = await openReady(sessions(), { extended: false })
+      const everybody = [able, unable, base]
+      for (const { id, identity } of everybody) {
+        await sessions().append(id, ring(2, 1))
+        await sessions().append(id, ring(3, 2))
+        await sessions().appendRung(identity.participant, stop('c', 4, 3), [])
+        await sessions().append(id, ring(5, 4))
+        await sessions().appendRung(identity.participant, stop('c', 6, 5), [])
+      }
+      await given().settled()
+      expect(everybody.map(({ socket }) => numbersOf(socket))).toEqual([
+        [1, 3, 4, 5],
+        [1, 3],
+        [1, 3],
+      ])
+    })
+
     test('[EXT6] a push that a session skipped does not pass for the version that it was told', async () => {
       const seen = await openReady(sessions())
       expect(await sessions().append(seen.id, needing(stop('c', 4, 1)))).toBe('dropped')

@@ -71,6 +71,7 @@ async function useCalls(stores: Walked, some: Participant): Promise<void> {
   await calls.stepsAfter(ref, 0)
   await calls.liveCallsOf(busy)
   await calls.inCall([busy, some])
+  await calls.lastAnswered([busy, some])
   await calls.dueRings(0, Date.now(), 500)
   await liveIn(calls)
   await all(calls.overPages(Date.now() - 120_000))

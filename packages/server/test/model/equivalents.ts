@@ -23,7 +23,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
-  'group.ts without: only the right: group === undefined || !ringsAt(call, { product, role: callee.role, userId })':
+  'group.ts without: only the right: group === undefined || !membersLeft(group).includes(userId)':
     'it is asked of calls to groups; the types ask',
   "group.ts leaveGroup: always: call.status === 'ringing'": 'only a call that rings does so at a member; the types ask',
   "decide.ts decideForActor: only the left: own ?? 'callee'":
@@ -52,12 +52,7 @@ export const foundElsewhere: Readonly<Record<string, string>> = {
   'call.ts ringsAt: true: false': groupTest,
   'call.ts ringsAt: never: call.group === undefined': groupTest,
   "call.ts ringsAt: !==: sideOf(call, participant) === 'callee'": groupTest,
-  'call.ts rungBy: never: group === undefined': groupTest,
-  "call.ts rungBy: left out: participantOf(call, 'callee')": groupTest,
-  "call.ts rungBy: another word: 'callee'": groupTest,
-  'call.ts rungBy: left out: product': groupTest,
-  'call.ts rungBy: left out: role: callee.role': groupTest,
-  'call.ts rungBy: left out: userId': groupTest,
+  'call.ts ringsAt: only the right: isMember(call, participant) && !declined.includes(participant.userId)': groupTest,
   'decide.ts decideSeated: false: true': goneTest,
   'decide.ts decideSeated: only the left: !maySpeak(place, actor, now) || (isGone && place.deviceId !== actor.deviceId)':
     goneTest,

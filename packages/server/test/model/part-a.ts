@@ -16,6 +16,7 @@ import {
 } from './service-check.ts'
 import { checkTakes } from './take-check.ts'
 import { checkLinkedCalls, checkTransfers } from './transfer-check.ts'
+import { checkTurns } from './turn-check.ts'
 import { checkVerdicts } from './verdict-check.ts'
 
 /** The one that takes as long as all the others. */
@@ -44,6 +45,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: everyInvite, check: (rules) => checkInvites(rules).cases },
   { name: '[HOOK5] the verdict of a backend, in every situation', check: checkVerdicts },
   { name: '[GROUP1] calls to groups: every verb of every member, and invites', check: checkGroups },
+  { name: '[GROUP1] calls that ring at one member after another', check: checkTurns },
   { name: '[XFER1] a transfer, in every situation', check: checkTransfers },
   { name: '[XFER1] two answered calls become one, in every situation', check: checkJoins },
   { name: '[XFER1] what becomes of one call of a transfer decides about the other', check: checkLinkedCalls },

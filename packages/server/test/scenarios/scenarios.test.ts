@@ -30,6 +30,7 @@ import { registerRelay } from './calls/relay.ts'
 import { registerRepeats } from './calls/repeats.ts'
 import { registerRestart } from './calls/restart.ts'
 import { registerRinging } from './calls/ringing.ts'
+import { registerTurns } from './calls/turns.ts'
 import { registerWaking } from './calls/waking.ts'
 import { registerArrivalScenarios } from './connections/arrival.ts'
 import { registerAuthenticationScenarios } from './connections/authentication.ts'
@@ -101,6 +102,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerLosses(name, start)
   },
   groups: ({ name, start }) => registerGroups(name, start),
+  turns: ({ name, start }) => registerTurns(name, start),
   arrival: ({ name, startLimited }) => registerArrivalScenarios(name, startLimited),
   authentication: ({ name, startLimited }) => registerAuthenticationScenarios(name, startLimited),
   closing: ({ name, startLimited }) => registerClosingScenarios(name, startLimited),

@@ -10,6 +10,7 @@ export const groups = [
   'invites',
   'connecting',
   'groups',
+  'turns',
   'history',
   'mixed',
   'restart',
@@ -53,6 +54,7 @@ const table: Readonly<Record<Group, Row>> = {
   invites: nodesLater,
   connecting: always,
   groups: always,
+  turns: always,
   history: ofOneNode,
   mixed: nodesLater,
   // A pair of nodes is started 56 times.

@@ -109,6 +109,7 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
     liveCallsOf: (participant) => read(() => database.liveOf(participant)),
     inCall: (participants: readonly Participant[]) =>
       read(() => participants.map((participant) => database.isInCall(participant))),
+    lastAnswered: async (participants) => participants.map(() => null),
     livePages: () => pagesOf(() => database.live()),
     dueRings: (from, to, limit) => read(() => database.dueRings(from, to, limit)),
     overPages: (since) => pagesOf(() => database.overSince(since)),

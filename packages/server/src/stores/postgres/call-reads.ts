@@ -6,6 +6,7 @@ import {
   type HistoryPage,
   type HistoryQuery,
   type InviteSituation,
+  mostLastCalls,
   pageSize,
 } from '../../ports/call-store.ts'
 import { type CallRow, callColumns, callOf, type EventRow, eventOf } from '../sql/rows.ts'
@@ -17,6 +18,7 @@ export interface CallReads {
   situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
   liveOf(participant: Participant): Promise<LiveCall[]>
   inCall(participants: readonly Participant[]): Promise<boolean[]>
+  lastAnswered(participants: readonly Participant[]): Promise<(number | null)[]>
   livePages(): AsyncIterableIterator<readonly LiveCall[]>
   dueRings(from: number, to: number, limit: number): Promise<LiveCall[]>
   overPages(since: number): AsyncIterableIterator<readonly Ended[]>
@@ -61,6 +63,20 @@ export const inCallSql = `
       AND status <> 'ringing'
     LIMIT 1
   ) AS call`
+
+/** When the last call ended that each of many answered. */
+export const lastAnsweredSql = `
+  SELECT wanted.n, answered.ended_at::float8 AS ended_at
+  FROM json_to_recordset($1::text::json) AS wanted (n integer, product text, role text, user_id text),
+  LATERAL (
+    SELECT max(last.ended_at) AS ended_at FROM (
+      SELECT accepted_at, ended_at FROM calls
+      WHERE callee_user_id = wanted.user_id AND callee_role = wanted.role AND product = wanted.product
+      ORDER BY started_at DESC, call_uuid DESC LIMIT ${mostLastCalls}
+    ) AS last
+    WHERE last.accepted_at IS NOT NULL
+  ) AS answered
+  WHERE answered.ended_at IS NOT NULL`
 
 /** A page of what is live, in few bytes; then the rows that are not known yet. */
 export const liveVersionsSql = `
@@ -126,10 +142,14 @@ export function createCallReads(connections: Connections): CallReads {
       return live.filter((call) => sideOf(call, participant) !== undefined || ringsAt(call, participant))
     },
     async inCall(participants) {
-      const wanted = participants.map(({ product, role, userId }, n) => ({ n, product, role, user_id: userId }))
-      const rows: { n: number }[] = await read(inCallSql, [JSON.stringify(wanted)])
+      const rows: { n: number }[] = await read(inCallSql, [wanted(participants)])
       const found = new Set(rows.map(({ n }) => n))
       return participants.map((_, n) => found.has(n))
+    },
+    async lastAnswered(participants) {
+      const rows: { n: number; ended_at: number }[] = await read(lastAnsweredSql, [wanted(participants)])
+      const found = new Map(rows.map(({ n, ended_at }) => [n, ended_at]))
+      return participants.map((_, n) => found.get(n) ?? null)
     },
     livePages: createLivePages(read),
     async dueRings(from, to, limit) {
@@ -147,6 +167,11 @@ export function createCallReads(connections: Connections): CallReads {
       return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
     },
   }
+}
+
+/** Many participants, numbered, as one parameter. */
+export function wanted(participants: readonly Participant[]): string {
+  return JSON.stringify(participants.map(({ product, role, userId }, n) => ({ n, product, role, user_id: userId })))
 }
 
 /** Of ten thousand live calls few have changed since they were read last: only those are read whole. */

@@ -39,6 +39,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     note,
     liveCallsOf: (participant) => reads.liveOf(participant),
     inCall: (participants) => reads.inCall(participants),
+    lastAnswered: (participants) => reads.lastAnswered(participants),
     livePages: () => reads.livePages(),
     dueRings: (from, to, limit) => reads.dueRings(from, to, limit),
     overPages: (since) => reads.overPages(since),

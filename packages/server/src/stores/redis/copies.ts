@@ -53,10 +53,10 @@ function argsOf({ fence, what, row, state, newOwner, ttlMs, log }: SessionWrite)
 
 /** Of what never changes only where it is written for the first time. */
 function fieldsOf(row: RowFields, isFirst: boolean): (string | number)[] {
-  const { expiresAt, appVersion, hasSocket, hasLast, turn, isUnsure, awaitedMs } = row
+  const { expiresAt, appVersion, hasSocket, hasLast, turn, isUnsure, awaitedMs, can } = row
   const fields: (string | number)[] = ['xp', Number.isFinite(expiresAt) ? expiresAt : '', 'av', appVersion]
   fields.push('k', hasSocket ? '1' : '0', 'w', hasLast ? '1' : '0', 't', turn)
-  fields.push('u', isUnsure ? '1' : '0', 'b', awaitedMs ?? '')
+  fields.push('u', isUnsure ? '1' : '0', 'b', awaitedMs ?? '', 'cn', can)
   if (!isFirst) return fields
   fields.push('d', row.device, 'n', row.isNotOf, 'x', row.extended ? '1' : '0', 'op', row.openedAt, 'ph', row.hash)
   return fields

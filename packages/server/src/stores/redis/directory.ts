@@ -13,7 +13,7 @@ export function createRedisDirectory(store: Store, node: string): Directory {
     async rowsOf(hash) {
       const all = (await store.run('rows', [indexKey(hash)], [`${store.prefix}rw:{${tagOfHash(hash)}}:o:`])) as string[]
       const rows: Row[] = []
-      for (let i = 0; i < all.length; i += 15) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 15)))
+      for (let i = 0; i < all.length; i += 16) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 16)))
       return rows
     },
     async claim(sessionId, fence) {
@@ -52,9 +52,9 @@ export function createRedisDirectory(store: Store, node: string): Directory {
 function rowOf(sessionId: string, fields: readonly string[]): Row {
   const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] =
     fields
-  const [last, turn, hash = '', unsure, awaited = ''] = fields.slice(9)
+  const [last, turn, hash = '', unsure, awaited = '', can = ''] = fields.slice(9)
   return {
-    ...{ sessionId, owner, fence, device, isNotOf, appVersion, hash },
+    ...{ sessionId, owner, fence, device, isNotOf, appVersion, hash, can },
     turn: Number(turn),
     hasSocket: socket === '1',
     extended: extended === '1',

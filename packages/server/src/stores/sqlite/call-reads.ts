@@ -2,9 +2,10 @@ import type { Database } from 'bun:sqlite'
 import type { CallRef, LiveCall, Participant } from '../../call/call.ts'
 import { isLive, ringsAt, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import { type Ended, type HistoryPage, type HistoryQuery, pageSize } from '../../ports/call-store.ts'
+import { type Ended, type HistoryPage, type HistoryQuery, mostLastCalls, pageSize } from '../../ports/call-store.ts'
+import { macrotask } from '../../ports/macrotask.ts'
 import { callOf, type EventRow, eventOf } from '../sql/rows.ts'
-import type { SqlValue } from './connection.ts'
+import { attempt, type SqlValue } from './connection.ts'
 import { inPages, rowsOfPage } from './pages.ts'
 import { callColumns, type StoredCall, type StoredRow } from './rows.ts'
 
@@ -19,6 +20,7 @@ export interface CallReads {
   load(ref: CallRef): StoredCall | undefined
   live(): Promise<StoredCall<LiveCall>[]>
   liveOf(participant: Participant): Promise<LiveCall[]>
+  lastAnswered(participants: readonly Participant[]): Promise<(number | null)[]>
   /** A page of those that ended later, or in the same millisecond and are stored later; `next` comes after it. */
   overPage(after: EndedAt): { readonly ended: readonly Ended[]; readonly next: EndedAt | undefined }
   stepsAfter(ref: CallRef, version: number): Step[]
@@ -43,6 +45,15 @@ const historyHalf = (side: 'caller' | 'callee') => `
   SELECT ${columns} FROM calls
   WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND (started_at, call_uuid) < (?, ?)`
 
+/** When the last call ended that somebody answered. */
+export const lastAnsweredSql = `
+  SELECT max(ended_at) AS ended_at FROM (
+    SELECT accepted_at, ended_at FROM calls WHERE callee_user_id = ? AND callee_role = ? AND product = ?
+    ORDER BY started_at DESC, call_uuid DESC LIMIT ${mostLastCalls}
+  ) WHERE accepted_at IS NOT NULL`
+/** Of so many participants are the last calls read in one turn of the event loop. */
+const askedInOneTurn = 10
+
 /** Both directions, each in the order of its index, merged [HIST1]. */
 export const historySql = `
   ${historyHalf('caller')} UNION ALL ${historyHalf('callee')}
@@ -57,6 +68,7 @@ export function createCallReads(db: Database): CallReads {
   const overPage = db.query<StoredRow & EventRow, [number, number]>(overPageSql)
   const stepsAfter = db.query<EventRow & { version: number }, [number, number]>(stepsAfterSql)
   const history = db.query<StoredRow, SqlValue[]>(historySql)
+  const lastAnswered = db.query<{ ended_at: number | null }, [string, string, string]>(lastAnsweredSql)
 
   async function readLive(): Promise<StoredCall<LiveCall>[]> {
     const rows = await inPages(
@@ -80,6 +92,14 @@ export function createCallReads(db: Database): CallReads {
       (await readLive())
         .map(({ call }) => call)
         .filter((call) => sideOf(call, participant) !== undefined || ringsAt(call, participant)),
+    async lastAnswered(participants) {
+      const found: (number | null)[] = []
+      for (const [n, { product, role, userId }] of participants.entries()) {
+        if (n > 0 && n % askedInOneTurn === 0) await macrotask()
+        found.push(await attempt(() => lastAnswered.get(userId, role, product)?.ended_at ?? null))
+      }
+      return found
+    },
     overPage({ endedAt, id }) {
       const rows = overPage.all(endedAt, id)
       const ended = rows.flatMap((row) => {

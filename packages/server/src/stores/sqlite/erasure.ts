@@ -99,8 +99,9 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
     caller: db.query<unknown, [number]>(entriesSql('caller')),
     callee: db.query<unknown, [number]>(entriesSql('callee')),
   }
-  const list = (name: string) => `json_set(extra, '$.group.${name}', (
-        SELECT json_group_array(value) FROM json_each(extra, '$.group.${name}') WHERE value <> ?2))`
+  // The result of a subquery is a text for SQLite, until json() says what it is.
+  const list = (name: string) => `json_set(extra, '$.group.${name}', json((
+        SELECT json_group_array(value) FROM json_each(extra, '$.group.${name}') WHERE value <> ?2)))`
   const blankMember = db.query<unknown, [number, string]>(`
       UPDATE calls SET extra = ${list('members').replace('extra,', `${list('declined')},`)}
       WHERE id = ?1 AND ended_at IS NOT NULL`)

@@ -13,7 +13,8 @@ export async function ask(service: Service, method: string, path: string, body?:
     headers,
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
-  return { status: response.status, body: await response.json() }
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
 /** A backend reads calls, and ends them [SRV2]. */

@@ -24,7 +24,7 @@ interface Wish {
 }
 
 /** A group, its members, each with a session, and a caller. */
-async function people(service: Service, { members = 3, more = [], group = {} }: Wish = {}) {
+export async function people(service: Service, { members = 3, more = [], group = {} }: Wish = {}) {
   const callerId = someone('caller')
   const ids = Array.from({ length: members }, () => someone('member'))
   const name = someone('group')
@@ -36,7 +36,7 @@ async function people(service: Service, { members = 3, more = [], group = {} }: 
     request(caller, 'call.invite', { callee_role: 'agent', callee_group: name, ...data })
   return { callerId, ids, name, caller, members: connected, invite }
 }
-type People = Awaited<ReturnType<typeof people>>
+export type People = Awaited<ReturnType<typeof people>>
 
 /** The call rings at everybody. */
 async function ringing({ invite, members, name }: People, data: object = {}): Promise<string> {
@@ -48,9 +48,9 @@ async function ringing({ invite, members, name }: People, data: object = {}): Pr
   return call_uuid
 }
 
-const codeOf = (reply: Awaited<ReturnType<typeof request>>) => reply?.error?.code
+export const codeOf = (reply: Awaited<ReturnType<typeof request>>) => reply?.error?.code
 
-const stopped = (reason: string, status: string) => ({ reason, status, ended_at: null })
+export const stopped = (reason: string, status: string) => ({ reason, status, ended_at: null })
 
 function registerRings(service: () => Service): void {
   test('[GROUP1] it rings at every member, the first accept wins, and the others hear that it was answered', async () => {
