@@ -53,6 +53,7 @@ test('[HOOK5] the question about an invite is verified like a webhook, and nothi
   const given = { secret, now: at * 1000, headers: right(sign(secret, question)), payload: question }
   expect<object>(verifyInvite(given)).toEqual({ id: 'msg_1', ...JSON.parse(question) })
   expect(() => verifyInvite({ ...given, secret: other })).toThrow(WebhookVerificationError)
+  expect(verifyInvite({ ...given, secret: [other, secret] }).type).toBe('call.invite')
   expect(() => verifyInvite({ ...given, payload, headers: right() })).toThrow('the body is call.ended, no question')
 })
 
