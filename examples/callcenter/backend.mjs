@@ -30,8 +30,12 @@ export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKe
       const user = signedIn(request)
       if (user === undefined) return response.writeHead(401).end()
       const { about: _, ...identity } = user
-      const allowed_peer_role = user.role === 'agent' ? 'customer' : 'agent'
-      return ringwire.token({ ...identity, allowed_peer_role, device_id: deviceOf(request) })
+      // Agents call customers back, and hand them over to colleagues.
+      const peers =
+        user.role === 'agent'
+          ? { allowed_peer_role: 'customer', more_peer_roles: ['agent'] }
+          : { allowed_peer_role: 'agent' }
+      return ringwire.token({ ...identity, ...peers, device_id: deviceOf(request) })
     },
     'GET /api/desk'(request, response) {
       const user = signedIn(request)
@@ -55,8 +59,14 @@ export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKe
     async 'POST /invites'(request, response) {
       const question = await signed(request, webhooks.verifyInvite, inviteSecret)
       if (question === undefined) return response.writeHead(401).end()
-      const isClosed = question.data.caller.role === 'customer' && !hours.isOpen()
-      return isClosed ? { decision: 'refuse', reason: 'closed' } : { decision: 'allow' }
+      const { caller, group } = question.data
+      if (caller.role === 'agent') return { decision: 'allow' }
+      if (!hours.isOpen()) return { decision: 'refuse', reason: 'closed' }
+      if (group === undefined || (await desk.isAnybodyFree())) return { decision: 'allow' }
+      // Nobody would hear it ring.
+      queue.join(caller.user_id)
+      desk.changed()
+      return { decision: 'refuse', reason: 'queued' }
     },
     /** Ringwire tells what became of calls. */
     async 'POST /webhooks'(request, response) {

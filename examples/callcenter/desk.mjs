@@ -36,7 +36,8 @@ export function createDesk({ ringwire, book, hours, queue }) {
   /** The name of a callee is known to Ringwire once it has answered, and here always. */
   const named = (party) => ({
     ...party,
-    display_name: personOf(party)?.display_name,
+    // Nobody of the group has answered.
+    display_name: personOf(party)?.display_name ?? 'Support',
   })
   const shown = ({ call_uuid, status, end_reason, caller, callee, context_id, started_at, accepted_at, ended_at }) => ({
     ...{ call_uuid, status, end_reason, caller: named(caller), callee: named(callee), context_id },
@@ -86,6 +87,11 @@ export function createDesk({ ringwire, book, hours, queue }) {
       watchers.set(response, { person, told: '' })
       response.on('close', () => watchers.delete(response))
       void look()
+    },
+    /** If Ringwire does not answer, somebody may be. */
+    async isAnybodyFree() {
+      await look()
+      return !reachable || [...present.values()].some((state) => state === 'here' || state === 'asleep')
     },
     /** A webhook came: who is busy may have changed, too. */
     changed() {

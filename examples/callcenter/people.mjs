@@ -16,6 +16,9 @@ export const people = Object.values(everybody)
 export const personOf = ({ role, user_id }) => people.find((it) => it.user_id === user_id && it.role === role)
 export const agents = people.filter(({ role }) => role === 'agent')
 
+/** Customers call all agents by this name. */
+export const support = { role: 'agent', group: 'support' }
+
 /** Who is signed in, by the session of the cookie. */
 const sessions = new Map()
 

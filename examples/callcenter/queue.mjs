@@ -1,9 +1,9 @@
 // Customers who reached nobody wait here, in the order in which they came. The next agent who is free calls them. It is in
 // memory: yours is a table of your database.
 
-/** For so long a page may be away: it is loaded again, or its network changes. In ms. */
+/** How long a page may be away, in ms: it is loaded again, or its network changes. */
 const graceMs = 20_000
-/** So long an agent who was given a customer has to call. In ms. */
+/** How long an agent has to call the customer that `next` gave, in ms. */
 const claimMs = 10_000
 
 const reachedNobody = ['missed', 'busy', 'rejected']
@@ -13,14 +13,17 @@ export function createQueue() {
   /** By user_id. */
   const waiting = new Map()
 
-  function join(userId, now) {
+  function join(userId, now = Date.now()) {
     if (!waiting.has(userId)) waiting.set(userId, { userId, since: now, seenAt: now, claimedUntil: 0 })
   }
 
   return {
+    join,
     /** A call as a webhook tells of it. */
-    heard({ status, caller, callee, by }, now = Date.now()) {
+    heard({ status, caller, callee, by, transferred_from }, now = Date.now()) {
       const customer = [caller, callee].find(({ role }) => role === 'customer')
+      // Colleagues among themselves, or a transfer: its customer still talks to the agent who transfers.
+      if (customer === undefined || (transferred_from && status !== 'accepted')) return
       if (talks.includes(status)) waiting.delete(customer.user_id)
       else if (!reachedNobody.includes(status)) return
       // It was the agent who called: the customer did not answer.

@@ -12,6 +12,7 @@ import { build } from 'esbuild'
 import { createBackend } from './backend.mjs'
 import { openBook, steps } from './book.mjs'
 import { openHours } from './hours.mjs'
+import { agents, support } from './people.mjs'
 
 const { RINGWIRE_URL, PORT = '3000' } = process.env
 // KEY_ID and SECRET are earlier names of the same.
@@ -69,6 +70,8 @@ const server = createServer(async (request, response) => {
 })
 server.listen(Number(PORT), '127.0.0.1', async () => {
   const url = `http://127.0.0.1:${server.address().port}`
+  const members = agents.map(({ user_id }) => user_id)
+  await ringwire.groups.put(support, { members, strategy: 'all', ring_ms: 30_000 })
   const webhookSecret = process.env.WEBHOOK_SECRET ?? (await webhookEndpoint(`${url}/webhooks`))
   const inviteSecret = process.env.INVITE_SECRET ?? (await decideAt(`${url}/invites`))
   // What began while nobody listened here is asked for.

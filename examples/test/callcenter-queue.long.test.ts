@@ -1,4 +1,4 @@
-/** The support line of the call centre, in real Chromium: its queue, its opening hours, a second call, and hold. */
+/** The call centre in real Chromium: its queue, its opening hours, a second call, and hold. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -97,6 +97,26 @@ test('[WAIT1] [HOLD1] an agent puts a call on hold for a second one, and swaps t
   await hears(dan)
   await dan.click(at('hangup'))
   for (const page of [ann, dan, ben, cora]) expect(await refused(page)).toEqual([])
+}, 240_000)
+
+test('[GROUP1] [HOOK5] where nobody of the group is free, a customer waits without a ring', async () => {
+  await cora.close()
+  await ann.click('#call-support')
+  await ben.click(at('accept'))
+  await Promise.all([hears(ann), hears(ben), dan.waitForSelector('[data-agent=cora][data-state=away]')])
+  await dan.waitForSelector('text=Nobody is free now')
+  await dan.click('#call-support')
+  await over(dan, 'Nobody is free.')
+  await place(dan, 1)
+  await dan.waitForSelector('[data-tone=bad]:has-text("Nobody was free · order 2077")')
+  expect(await ben.isVisible(at('second-call'))).toBe(false)
+  await ben.click(at('hangup'))
+  await offered(ben, 'Dan')
+  await ben.click(`${at('next-caller')} button`)
+  await dan.click(at('accept'))
+  await hears(dan)
+  await dan.click(at('hangup'))
+  cora = await enter(centre, 'cora')
 }, 240_000)
 
 test('[HOOK5] outside of opening hours nothing rings and nobody waits, until the hours change', async () => {

@@ -50,6 +50,15 @@ test('whoever talks, or does not answer an agent, waits no more; a call that the
   expect(names(queue)).toEqual(['eve'])
 })
 
+test('colleagues among themselves change nothing, nor does a transfer that fails', () => {
+  const queue = waiting('ann')
+  for (const status of ['missed', 'accepted']) queue.heard({ status, caller: agent, callee: agent, by: null })
+  queue.heard({ status: 'rejected', caller: customer('dan'), callee: agent, by: agent, transferred_from: 'a call' })
+  expect(names(queue)).toEqual(['ann'])
+  queue.heard({ status: 'accepted', caller: customer('ann'), callee: agent, by: agent, transferred_from: 'a call' })
+  expect(names(queue)).toEqual([])
+})
+
 test('the next one is for one agent, who has 10 s to call, and is in no call', () => {
   const queue = waiting('ann', 'dan')
   expect(queue.next(nobody, 1000)).toBe('ann')

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react'
 import { client, type Desk, nextOfQueue, type Person, type Start, type Waiting } from './backend.ts'
 import { Avatar, History, List, LiveRow, Page, useDesk, useNow } from './parts.tsx'
 import { useWaking, type Waking } from './waking.ts'
-import { agentWords, clockText, sidesOf } from './words.ts'
+import { aboutText, agentWords, clockText, sidesOf } from './words.ts'
 
 export function AgentPage({ user, start }: { user: Person; start: Start }) {
   const desk = useDesk()
@@ -34,7 +34,7 @@ export function AgentPage({ user, start }: { user: Person; start: Start }) {
           <LiveRow
             key={call.call_uuid}
             call={call}
-            note={`For ${nameFor(sidesOf(call).agent, user)} · order ${call.context_id}`}
+            note={`For ${nameFor(sidesOf(call).agent, user)} · ${aboutText(call)}`}
           />
         ))}
       </List>
@@ -43,7 +43,7 @@ export function AgentPage({ user, start }: { user: Person; start: Start }) {
           <LiveRow
             key={call.call_uuid}
             call={call}
-            note={`With ${nameFor(sidesOf(call).agent, user)} · order ${call.context_id}`}
+            note={`With ${nameFor(sidesOf(call).agent, user)} · ${aboutText(call)}`}
           />
         ))}
       </List>

@@ -1,5 +1,6 @@
 /** What the page asks its own backend. */
 import { createCallClient } from '@ringwire/client'
+import { takeCapabilities } from '@ringwire/client/take'
 
 export interface Person {
   readonly user_id: string
@@ -74,7 +75,10 @@ export async function sessionToken(): Promise<string> {
 }
 
 /** The one connection of this page. `storage`: a page that is loaded again goes on with its call. */
-export const client = createCallClient({ getToken: callToken, storage: sessionStorage })
+export const client = createCallClient({
+  ...{ getToken: callToken, storage: sessionStorage },
+  can: [...takeCapabilities, 'group'],
+})
 
 export async function signOut(): Promise<void> {
   client.close()

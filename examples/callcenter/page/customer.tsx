@@ -1,7 +1,7 @@
 /** A customer sees who is there, and calls. */
 import { useCallClient } from '@ringwire/client/react'
 import { useCallUi } from '@ringwire/ui'
-import { type Agent, client, leaveQueue, type Person } from './backend.ts'
+import { type Agent, client, type Desk, leaveQueue, type Person } from './backend.ts'
 import { Avatar, History, List, Page, useDesk } from './parts.tsx'
 import { agentWords, sidesOf } from './words.ts'
 
@@ -20,6 +20,7 @@ export function CustomerPage({ user }: { user: Person }) {
   return (
     <Page user={user} desk={desk} idle={idle}>
       {desk?.place ? <Place place={desk.place} /> : null}
+      <Support desk={desk} />
       <List title="Agents" empty="Nobody works here." count={desk?.agents.length}>
         {desk?.agents.map((agent) => (
           <AgentRow key={agent.user_id} agent={agent} />
@@ -27,6 +28,27 @@ export function CustomerPage({ user }: { user: Person }) {
       </List>
       <History desk={desk} side={(call) => sidesOf(call).agent} />
     </Page>
+  )
+}
+
+/** All agents who are free ring, and the first one who answers has the call. */
+function Support({ desk }: { desk: Desk | undefined }) {
+  const { place, call } = useCallUi()
+  const { state } = useCallClient(client)
+  const free = desk?.agents.filter(({ state }) => state === 'here' || state === 'asleep').length
+  return (
+    <section className="card">
+      <h2>Support</h2>
+      <p>{free ? 'The first agent who answers has your call.' : 'Nobody is free now. You can wait in the queue.'}</p>
+      <button
+        type="button"
+        id="call-support"
+        disabled={state.name !== 'online' || call !== undefined}
+        onClick={() => place({ group: 'support', role: 'agent', displayName: 'Support' })}
+      >
+        Call support
+      </button>
+    </section>
   )
 }
 

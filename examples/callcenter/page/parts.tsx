@@ -1,6 +1,14 @@
 /** What both pages are made of. */
 import { useCallClient } from '@ringwire/client/react'
-import { CallProvider, CallStage, english, IncomingDialog, RestorableCalls, type Words } from '@ringwire/ui'
+import {
+  CallProvider,
+  CallStage,
+  english,
+  IncomingDialog,
+  RestorableCalls,
+  TakeableCalls,
+  type Words,
+} from '@ringwire/ui'
 import '@ringwire/ui/ui.css'
 import { type ReactNode, useEffect, useMemo, useState } from 'react'
 import { client, type Desk, type DeskCall, type Person, signOut, watchDesk } from './backend.ts'
@@ -20,7 +28,7 @@ export function Page({ user, desk, idle, children, onLeave }: PageProps) {
   const { state } = useCallClient(client)
   useEffect(() => client.connect(), [])
   const problem = connectionText(state) ?? (desk?.reachable === false ? unreachable : undefined)
-  const hours = desk?.hours.text
+  const hours = desk?.hours.isOpen === false ? desk.hours.text : undefined
   const words = useMemo(() => wordsWith(hours), [hours])
   const leave = async () => {
     await onLeave?.()
@@ -50,7 +58,8 @@ export function Page({ user, desk, idle, children, onLeave }: PageProps) {
         )}
         <div className="stage">
           <RestorableCalls />
-          <CallStage keys idle={idle} />
+          <TakeableCalls />
+          <CallStage keys securityCode idle={idle} />
         </div>
         <div className="side">{children}</div>
       </main>
@@ -69,12 +78,10 @@ interface PageProps {
   onLeave?(): Promise<void>
 }
 
-/** The backend refuses calls for one reason only: nobody works at this hour. */
+/** The backend refuses calls while the line is closed (`hours` is given then), and if nobody is free. */
 function wordsWith(hours: string | undefined): Partial<Words> {
-  return {
-    over: (ended) =>
-      ended.state.error?.code === 'CALL_REFUSED' ? `We are closed now. You reach us ${hours}.` : english.over(ended),
-  }
+  const refused = hours === undefined ? 'Nobody is free.' : `We are closed now. You reach us ${hours}.`
+  return { over: (ended) => (ended.state.error?.code === 'CALL_REFUSED' ? refused : english.over(ended)) }
 }
 
 const unreachable = 'Ringwire does not answer the backend. Who is there may be out of date.'

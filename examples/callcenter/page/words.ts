@@ -16,6 +16,10 @@ export function sidesOf({ caller, callee }: DeskCall): { customer: DeskCall['cal
   return caller.role === 'customer' ? { customer: caller, agent: callee } : { customer: callee, agent: caller }
 }
 
+/** What it is about: an order, or two colleagues ask each other. */
+export const aboutText = ({ caller, callee, context_id }: DeskCall): string =>
+  caller.role === callee.role ? 'between colleagues' : `order ${context_id}`
+
 /** What is wrong with the connection; undefined where nothing is. */
 export function connectionText({ name, why }: ConnectionState): string | undefined {
   if (name === 'closed' && why.code === 'replaced')
@@ -39,10 +43,13 @@ export function waitText(at: string): string {
   return isToday ? time : `${date.toLocaleDateString([], { day: 'numeric', month: 'short' })}, ${time}`
 }
 
+/** The backend's own reasons. */
+const refusals: Record<string, string> = { closed: 'We were closed', queued: 'Nobody was free' }
+
 /** How a call went, and whether that is bad news. */
 export function outcomeText(call: DeskCall, side: Side): { text: string; tone: 'good' | 'bad' } {
-  const { status, end_reason, accepted_at, ended_at, caller, callee, context_id } = call
-  const other = side(call) === caller ? callee.display_name : `order ${context_id}`
+  const { status, end_reason, accepted_at, ended_at, caller, callee } = call
+  const other = side(call) === caller ? callee.display_name : aboutText(call)
   switch (status) {
     case 'ended':
       return {
@@ -52,8 +59,7 @@ export function outcomeText(call: DeskCall, side: Side): { text: string; tone: '
     case 'missed':
       return { text: `Nobody answered · ${other}`, tone: 'bad' }
     case 'rejected':
-      // The backend's own reason: it refused the call.
-      return { text: `${end_reason === 'closed' ? 'We were closed' : 'Declined'} · ${other}`, tone: 'bad' }
+      return { text: `${refusals[end_reason ?? ''] ?? 'Declined'} · ${other}`, tone: 'bad' }
     case 'cancelled':
       return { text: `Given up · ${other}`, tone: 'bad' }
     case 'busy':

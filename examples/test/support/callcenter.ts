@@ -136,6 +136,29 @@ export async function hears(page: Page): Promise<void> {
   })
 }
 
+/** No sound arrives for a while. */
+export async function hearsNothing(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const { kept } = window as unknown as { kept: RTCPeerConnection[] }
+    const packets = async () => {
+      let sum = 0
+      for (const connection of kept) {
+        for (const report of (await connection.getStats()).values()) {
+          if (report.type === 'inbound-rtp') sum += report.packetsReceived
+        }
+      }
+      return sum
+    }
+    // Packets that were on their way may still come.
+    for (let before = await packets(), silent = 0; silent < 10; ) {
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      const now = await packets()
+      silent = now === before ? silent + 1 : 0
+      before = now
+    }
+  })
+}
+
 /** What the worker shows, once that is as expected. */
 export async function shown(
   worker: Worker,

@@ -1,0 +1,116 @@
+/**
+ * A support line in real Chromium, from the call of a customer to the trace: a group rings, an agent who sleeps is woken, the one
+ * who answers holds the call, and goes on at another device. callcenter.long.test.ts says what is not real.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { refused } from '@ringwire/testkit/pages-in-calls'
+import type { Page } from 'playwright-core'
+import {
+  type CallCentre,
+  enter,
+  fallAsleep,
+  hears,
+  hearsNothing,
+  shown,
+  startCallCentre,
+  traces,
+  written,
+} from './support/callcenter.ts'
+import { picture } from './support/pictures.ts'
+
+let centre: CallCentre
+let ann: Page
+let ben: Page
+let cora: Page
+let eve: Awaited<ReturnType<typeof fallAsleep>>
+
+beforeAll(async () => {
+  centre = await startCallCentre()
+  eve = await fallAsleep(centre, 'eve')
+  ann = await enter(centre, 'ann')
+  ben = await enter(centre, 'ben')
+  cora = await enter(centre, 'cora')
+}, 400_000)
+
+afterAll(() => centre?.stop())
+
+const at = (testId: string) => `[data-testid=${testId}]`
+const gone = (page: Page, selector: string) => page.waitForSelector(selector, { state: 'hidden' })
+const over = (page: Page, text: string) => page.waitForSelector(`${at('ended')}:has-text("${text}")`)
+/** The uuid of the call on the stage. */
+const callOf = async (page: Page) => (await page.getAttribute(at('stage'), 'data-call')) ?? ''
+
+/** What the page shows to compare. */
+async function codeOf(page: Page): Promise<string> {
+  await page.click(at('show-code'))
+  const code = (await page.textContent(at('security-code'))) ?? ''
+  await page.click(at('show-code'))
+  return code
+}
+
+async function expectSameCode(one: Page, other: Page): Promise<string> {
+  const code = await codeOf(one)
+  expect(code).toMatch(/^(\d{5} ){11}\d{5}$/)
+  expect(await codeOf(other)).toBe(code)
+  return code
+}
+
+/** Webhooks told of these steps, in their order. */
+function expectTold(callUuid: string, ...steps: string[]): void {
+  const told = written(centre, callUuid)
+  expect(told.map(({ status }) => status)).toEqual(steps)
+  expect(told.map(({ version }) => version)).toEqual(told.map(({ version }) => version).sort((a, b) => a - b))
+}
+
+const wakes = () => eve.subscribed.inbox.next(({ payload }) => payload.type === 'call.wake')
+const wakesNoMore = () => eve.subscribed.inbox.next(({ payload }) => payload.type === 'call.wake_cancelled')
+
+test('[GROUP1] [HOLD1] [TAKE1] [SAS1] the group rings, the first agent answers, holds, and goes on elsewhere', async () => {
+  await ann.click('#call-support')
+  await Promise.all([ben, cora].map((page) => page.waitForSelector(`${at('incoming')}:has-text("for support")`)))
+  await ann.waitForSelector(`${at('call-state')}:has-text("Ringing")`)
+  await picture(cora, 'group-rings')
+  const { payload } = await wakes()
+  await eve.wake(payload)
+  await shown(eve.worker, 'Ann is calling')
+
+  await ben.click(at('accept'))
+  const call = await callOf(ben)
+  await Promise.all([hears(ann), hears(ben), gone(cora, at('incoming'))])
+  await eve.wake((await wakesNoMore()).payload)
+  await shown(eve.worker, undefined)
+  await ann.waitForSelector(`${at('call-name')}:text-is("Ben")`)
+  const code = await expectSameCode(ann, ben)
+  await picture(ann, 'group-answered')
+
+  await ben.click(at('hold'))
+  await ann.waitForSelector(at('held-by-peer'))
+  await hearsNothing(ann)
+  await picture(ann, 'held')
+  await ben.click(at('hold'))
+  await Promise.all([hears(ann), hears(ben)])
+
+  const laptop = await enter(centre, 'ben')
+  await laptop.click(at('continue-here'))
+  await over(ben, 'another of your devices')
+  await Promise.all([hears(laptop), hears(ann)])
+  expect(await expectSameCode(ann, laptop)).not.toBe(code)
+  await picture(laptop, 'continued')
+  await laptop.click(at('hangup'))
+  await over(ann, 'has ended')
+  await ann.waitForSelector(`[data-tone=good][data-call="${call}"]:has-text("Talked for")`)
+
+  for (const page of [ann, ben, cora, laptop]) expect(await refused(page)).toEqual([])
+  expectTold(call, 'ringing', 'accepted', 'connected', 'ended')
+  await traces(centre, call, [
+    /invited +customer\/ann/,
+    /accepted +agent\/ben/,
+    /connected/,
+    /held +agent\/ben/,
+    /resumed +agent\/ben/,
+    /place_taken +agent\/ben/,
+    /ended +agent\/ben .*end_reason=hangup/,
+    /^Ben hung up after [\d.]+ s; Ben had it on hold for [\d.]+ s; Ben went on at another device \(.+\) after [\d.]+ s\.$/,
+  ])
+  await laptop.context().close()
+}, 240_000)
