@@ -74,9 +74,9 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
   const every = Math.round(calls / ofBusy)
   const firstLive = calls - liveCount
   const endedAt = `${now} - ${days * dayMs} + n * ${Math.floor((days * dayMs) / calls)}`
-  const callee = `CASE WHEN n % ${2 * every} = 0 THEN 'busy' ELSE 'callee-' || n % 5000 END`
+  const callee = `CASE WHEN n % ${2 * every} = 0 THEN 'busy' ELSE 'callee-' || (n % 5000) END`
   const caller = `CASE WHEN n % ${2 * every} = ${every} THEN 'busy' WHEN n % ${calls / 10} = 1 THEN 'few'
-    ELSE 'caller-' || n % 50000 END`
+    ELSE 'caller-' || (n % 50000) END`
   const isLive = `n > ${firstLive}`
   const place = JSON.stringify({ state: 'vacant', sessionId: 's', deviceId: null, node: '', settled: true, since: 0 })
   const notices = JSON.stringify([{ to: 'peer', event: 'call.ended', data: { reason: 'hangup' } }])
