@@ -1,9 +1,10 @@
-import { type Call, type CallRef, callKey, linkOf, type Participant, participantKey } from '../../call/call.ts'
+import { type Call, type CallRef, callKey, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { CallSteps, Changes, InviteSituation } from '../../ports/call-store.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { createKeyLocks } from './key-locks.ts'
 import { createKnownCalls, type KnownCalls } from './known-calls.ts'
+import { linkedOf } from './linked.ts'
 import type { StepRows } from './step-rows.ts'
 
 /** Live calls and those that were over last; about 1 KiB each. */
@@ -100,10 +101,9 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
       const basis = async (attempt: number) => {
         const seen = attempt === 0 ? known.find(ref) : undefined
         const call = seen ?? (await load(ref, deadline))
-        const link = call && linkOf(call)
-        if (link === undefined) return { situation: { call, linked: undefined }, fresh: seen === undefined }
-        const linked = (attempt === 0 ? known.find(link) : undefined) ?? (await load(link, deadline))
-        return { situation: { call, linked }, fresh: attempt > 0 }
+        const linked = linkedOf(call, (link) => (attempt === 0 ? known.find(link) : undefined) ?? load(link, deadline))
+        const fresh = linked === undefined ? seen === undefined : attempt > 0
+        return { situation: { call, linked: await linked }, fresh }
       }
       const decideBoth = ({ call, linked }: Awaited<ReturnType<typeof basis>>['situation']) => decide(call, linked)
       return locked(locks, [callKey(ref)], () => settle(basis, decideBoth, deadline))

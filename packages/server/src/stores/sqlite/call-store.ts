@@ -3,7 +3,6 @@ import {
   type CallRef,
   callKey,
   type LiveCall,
-  linkOf,
   type Participant,
   participantKey,
   takesPartIn,
@@ -13,6 +12,7 @@ import { macrotask } from '../../ports/macrotask.ts'
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { type CallRows, eraseCalls } from '../sql/erasure.ts'
+import { linkedOf } from '../sql/linked.ts'
 import type { CallLists } from './call-lists.ts'
 import type { CallReads, EndedAt } from './call-reads.ts'
 import { attempt } from './connection.ts'
@@ -44,7 +44,10 @@ export function createCallStore(parts: CallStoreParts): CallStore {
   return {
     transition(ref, decide) {
       // No lock on the linked call: its guard fails where somebody changes that meanwhile, as with the calls of an invite.
-      const situation = () => withLinked(find(ref), find)
+      const situation = () => {
+        const call = find(ref)
+        return { call, linked: linkedOf(call, find) }
+      }
       return decideOn([callKey(ref)], situation, ({ call, linked }) => decide(call, linked))
     },
     invite(caller, callee, callUuid, decide) {
@@ -80,11 +83,6 @@ export function createCallStore(parts: CallStoreParts): CallStore {
 }
 
 /** A call, and the other one of its transfer. */
-function withLinked(call: Call | undefined, find: (ref: CallRef) => Call | undefined) {
-  const link = call && linkOf(call)
-  return { call, linked: link && find(link) }
-}
-
 function liveOfBoth(live: LiveCalls, caller: Participant, callee: Participant): LiveCall[] {
   return [...new Set([...live.liveOf(caller), ...live.liveOf(callee)])]
 }
