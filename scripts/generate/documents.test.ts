@@ -14,7 +14,7 @@ import { loadConfig } from '../../packages/server/src/config/config.ts'
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { createAsyncApi, webSocketCodes } from './asyncapi.ts'
 import { createDocuments } from './documents.ts'
-import { decidedSteps } from './end-reasons.ts'
+import { decidedSteps, leftNotices } from './end-reasons.ts'
 import { tokenRequest } from './examples.ts'
 import { whileDeveloping } from './limits.ts'
 import { createOpenApi } from './openapi.ts'
@@ -237,14 +237,11 @@ describe('the pages', () => {
     expect(pairs(ends)).toEqual(
       pairs(registry.flatMap(([reason, it]) => it.ends.map((status) => [status, reason] as const))),
     )
-    const told = decidedSteps().flatMap(({ event }) =>
-      event.notices.flatMap(({ data }) => ('reason' in data ? [data.reason] : [])),
-    )
+    const notices = [...decidedSteps().flatMap(({ event }) => event.notices), ...leftNotices()]
+    const told = notices.flatMap(({ data }) => ('reason' in data ? [data.reason] : []))
     // Where the product or its backend refuses an invite, nobody hears of it but who asked.
     const untold: readonly string[] = ['refused', 'unavailable']
-    // The session that has to leave a place hears so as the place moves. No call gets into another status [TAKE1].
-    const ofMoves = ['taken_elsewhere']
-    expect([...new Set([...told, ...ofMoves])].sort()).toEqual(
+    expect([...new Set(told)].sort()).toEqual(
       Object.keys(endReasons)
         .filter((reason) => !untold.includes(reason))
         .sort(),

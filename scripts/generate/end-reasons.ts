@@ -12,8 +12,9 @@ import {
 import type { RingingCall } from '../../packages/server/src/call/call.ts'
 import type { CallCommand, Decision } from '../../packages/server/src/call/command.ts'
 import { decide } from '../../packages/server/src/call/decide.ts'
-import type { Step } from '../../packages/server/src/call/effects.ts'
+import type { Notice, Step } from '../../packages/server/src/call/effects.ts'
 import { decideLinked } from '../../packages/server/src/call/linked.ts'
+import { leftNotice } from '../../packages/server/src/delivery/notices.ts'
 import { inviteRows } from './call-invites.ts'
 import { liveCalls, requestRows, serviceRows } from './call-situations.ts'
 import { noticeText } from './call-states.ts'
@@ -27,6 +28,7 @@ export function decidedSteps(): Step[] {
     ...inviteRows().map(({ decision }) => decision),
     ...decided.map(({ decision }) => decision),
     ...ofGroups(),
+    ofTake(),
     ...ofTransfers(),
   ].flatMap(({ steps }) => steps)
 }
@@ -44,6 +46,12 @@ function ofGroups(): Decision[] {
     { type: 'leave', userId },
   ]
   return commands.map((command) => decide(ringing, command, ringing.startedAt, durations))
+}
+
+/** Another session of the callee takes the call [TAKE1]. */
+function ofTake(): Decision {
+  const call = answeredCall()
+  return decide(call, { type: 'take', actor: actorOf(bobOne.participant, 'b-2', 'phone') }, call.startedAt, durations)
 }
 
 /** The callee hands the caller over to carol: she accepts, or the first call ends before that [XFER1]. */
@@ -71,9 +79,14 @@ function noticesOf(reason: string): string[] {
   return [...new Set(told.map(({ notice, by }) => noticeText(notice, by).replace(` (${reason})`, '')))]
 }
 
-/** Delivery sends these as a place moves; no step decides them [TAKE1]. */
-const toldByMoves: Readonly<Record<string, string>> = {
-  taken_elsewhere: `${code('call.cancelled')} to the session that had the place`,
+/** What is sent as places move: no step has these notices [PLACE2] [TAKE1]. */
+export function leftNotices(): Notice[] {
+  return decidedSteps().flatMap((step) => (step.event.moved ?? []).map((move) => leftNotice(step, move)))
+}
+
+function leftNoticesOf(reason: string): string[] {
+  const told = leftNotices().filter(({ data }) => 'reason' in data && data.reason === reason)
+  return [...new Set(told.map(({ event }) => `${code(event)} to the session that had the place`))]
 }
 
 export function endReasonsPage(): string {
@@ -81,7 +94,7 @@ export function endReasonsPage(): string {
     code(reason),
     ends.map(code).join(', '),
     meaning,
-    noticesOf(reason).join('; ') || (toldByMoves[reason] ?? `${code('call.error')} to the caller`),
+    [...noticesOf(reason), ...leftNoticesOf(reason)].join('; ') || `${code('call.error')} to the caller`,
   ])
   return page(
     'End reasons',

@@ -64,12 +64,12 @@ export function createNotices({ sessions, now }: NoticesOptions): Notices {
   return {
     tellRung: (key, { call, event }) =>
       event.notices.filter(({ to }) => to.place === 'rung').map((notice) => tellRung(key, call, notice)),
-    tellLeft(key, { call, event }, { side, from, leftDevice, taken }) {
+    tellLeft(key, step, move) {
+      const { call, event } = step
+      const { side, from, leftDevice } = move
       if (leftDevice === undefined) return
-      const data = elsewhereData(call, taken ? 'taken_elsewhere' : 'answered_elsewhere', event.by)
-      const elsewhere: Notice = { to: { place: side }, event: 'call.cancelled', data }
       const [ended] = isLive(call) ? [] : event.notices
-      const push = pushOf(key, call, ended ?? elsewhere)
+      const push = pushOf(key, call, ended ?? leftNotice(step, move))
       const told: SessionStep = { call: key, pushes: [push] }
       return andThen(sessions.apply(from, told), (done) => {
         // Nothing waited in it, and it was forgotten. A session that came after the place was taken has read the call, so a
@@ -81,6 +81,12 @@ export function createNotices({ sessions, now }: NoticesOptions): Notices {
       })
     },
   }
+}
+
+/** What a session is told whose place another one has by now. */
+export function leftNotice({ call, event }: Step, { side, taken }: PlaceMove): Notice {
+  const data = elsewhereData(call, taken ? 'taken_elsewhere' : 'answered_elsewhere', event.by)
+  return { to: { place: side }, event: 'call.cancelled', data }
 }
 
 /** What the session is told that has the place of a side. */
