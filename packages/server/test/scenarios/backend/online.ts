@@ -22,10 +22,15 @@ export function registerBackendOnline(name: string, start: Start): void {
     let receiver: Receiver
     let plain: Receiver
     let service: Service
+    /** Somebody who was there before anybody asked to hear of it. */
+    const early = someone('early')
     beforeAll(async () => {
       ;[receiver, plain] = [await openReceiver(), await openReceiver()]
       service = await start({ RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' })
       await ask(service, 'POST', 'webhooks', { url: plain.url })
+      await connect(early)
+      const made = await ask(service, 'POST', 'webhooks', { url: receiver.url, events: presenceTypes })
+      expect([made.status, made.body.events]).toEqual([201, presenceTypes])
     }, 240_000)
     afterAll(async () => {
       await finish(service)
@@ -38,15 +43,7 @@ export function registerBackendOnline(name: string, start: Start): void {
       until(`${userId} is told as ${states}`, () => toldOf(receiver, userId).join() === states.join())
 
     test('[HOOK2] who is there is told to the first endpoint that names it; then who comes and goes, and no reload', async () => {
-      const [early, reloads, leaves, twice] = ['early', 'reloads', 'leaves', 'twice'].map(someone) as [
-        string,
-        string,
-        string,
-        string,
-      ]
-      await connect(early)
-      const made = await ask(service, 'POST', 'webhooks', { url: receiver.url, events: presenceTypes })
-      expect([made.status, made.body.events]).toEqual([201, presenceTypes])
+      const [reloads, leaves, twice] = ['reloads', 'leaves', 'twice'].map(someone) as [string, string, string]
       await isTold(early, true)
       // On a pair each socket is at the other node.
       const [page, last] = [await connect(reloads), await connect(leaves)]
