@@ -1,10 +1,13 @@
 /** The REST endpoints over real HTTP, on the real SQLite store, with a clock that tests can move. */
 
+import { expect } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenResponse } from '@ringwire/protocol/rest'
+import { createValidator } from '@ringwire/protocol/validate'
+import type { TSchema } from 'typebox'
 import { createRingTickets, type RingTickets } from '../../src/auth/ring-ticket.ts'
 import { createTokens, type TokenInput, type Tokens } from '../../src/auth/tokens.ts'
 import { createDomain } from '../../src/calls/domain.ts'
@@ -285,6 +288,22 @@ export async function failureOf(response: Response): Promise<Failure> {
     throw new Error(`not the REST error body: ${JSON.stringify(body)}`)
   }
   return { status: response.status, ...body.error }
+}
+
+/** Asks a route below `path` with a product key; a body goes out as JSON. */
+export const asker =
+  (service: () => RestService, path: string) =>
+  (method: string, below = '', body?: unknown, headers = credentials()): Promise<Response> =>
+    service().get(path + below, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+
+/** The body of an answer that fits its schema, and that nobody may keep. */
+// biome-ignore lint/suspicious/noExplicitAny: what it is was validated.
+export async function read(schema: TSchema, asked: Promise<Response>, status = 200): Promise<any> {
+  const response = await asked
+  expect([response.status, response.headers.get('cache-control')]).toEqual([status, 'no-store'])
+  const body = await response.json()
+  expect(createValidator(schema)(body).ok).toBe(true)
+  return body
 }
 
 export async function tokenOf(response: Response): Promise<TokenResponse> {

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { GroupPage, GroupShown } from '@ringwire/protocol/backend'
-import { createValidator } from '@ringwire/protocol/validate'
-import type { TSchema } from 'typebox'
-import { credentials, failureOf, keys, openStores, type RestService, startRest } from './rest-service.ts'
+import { asker, credentials, failureOf, keys, openStores, type RestService, read, startRest } from './rest-service.ts'
 
 const path = '/v1/server/groups'
 let shared: Awaited<ReturnType<typeof openStores>>
@@ -16,17 +14,8 @@ afterAll(async () => {
   await shared.close()
 })
 
-const ask = (method: string, below: string, body?: unknown, headers = credentials()) =>
-  rest.get(path + below, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+const ask = asker(() => rest, path)
 
-// biome-ignore lint/suspicious/noExplicitAny: what it is was validated.
-async function read(schema: TSchema, asked: Promise<Response>): Promise<any> {
-  const response = await asked
-  expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store'])
-  const body = await response.json()
-  expect(createValidator(schema)(body).ok).toBe(true)
-  return body
-}
 const codeOf = async (asked: Promise<Response>) => {
   const { status, code, message } = await failureOf(await asked)
   return [status, code, message]

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ProductChanged, ProductShown } from '@ringwire/protocol/backend'
-import { createValidator } from '@ringwire/protocol/validate'
-import type { TSchema } from 'typebox'
-import { credentials, failureOf, keys, openStores, type RestService, startRest } from './rest-service.ts'
+import { asker, credentials, failureOf, keys, openStores, type RestService, read, startRest } from './rest-service.ts'
 
 const path = '/v1/server/product'
 const url = 'https://backend.example.com/invites'
@@ -17,18 +15,7 @@ afterAll(async () => {
   await shared.close()
 })
 
-const ask = (method: string, body?: unknown, { headers = credentials(), query = '' } = {}) =>
-  rest.get(path + query, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
-
-// biome-ignore lint/suspicious/noExplicitAny: what it is was validated.
-async function read(schema: TSchema, asked: Promise<Response>): Promise<any> {
-  const response = await asked
-  expect(response.status).toBe(200)
-  expect(response.headers.get('cache-control')).toBe('no-store')
-  const body = await response.json()
-  expect(createValidator(schema)(body).ok).toBe(true)
-  return body
-}
+const ask = asker(() => rest, path)
 
 const first = {
   product: 'shop',
@@ -48,23 +35,25 @@ test('[HOOK5] settings are shown and changed; what is not given stays, and null 
     more: 1,
   }
   const { more: _, ...changed } = change
-  expect(await read(ProductChanged, ask('PATCH', change))).toEqual({ ...first, ...changed })
-  expect(await read(ProductChanged, ask('PATCH', { ring_timeout_ms: null }))).toEqual({
+  expect(await read(ProductChanged, ask('PATCH', '', change))).toEqual({ ...first, ...changed })
+  expect(await read(ProductChanged, ask('PATCH', '', { ring_timeout_ms: null }))).toEqual({
     ...{ ...first, ...changed, ring_timeout_ms: null },
   })
   const { product: _product, ...back } = first
-  expect(await read(ProductChanged, ask('PATCH', back))).toEqual(first)
+  expect(await read(ProductChanged, ask('PATCH', '', back))).toEqual(first)
   expect(await read(ProductShown, ask('GET'))).toEqual(first)
 })
 
 test('[HOOK5] the secret is shown where the URL is set, and nowhere else', async () => {
-  const { invite_secret: secret, ...set } = await read(ProductChanged, ask('PATCH', { invite_url: url }))
+  const { invite_secret: secret, ...set } = await read(ProductChanged, ask('PATCH', '', { invite_url: url }))
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/)
   expect(set).toEqual({ ...first, invite_url: url })
   expect(await read(ProductShown, ask('GET'))).toEqual(set)
-  expect(await read(ProductChanged, ask('PATCH', { busy: 'allow' }))).toEqual(set)
-  expect(await read(ProductChanged, ask('PATCH', { invite_url: `${url}/2` }))).toMatchObject({ invite_secret: secret })
-  expect(await read(ProductChanged, ask('PATCH', { invite_url: null }))).toEqual(first)
+  expect(await read(ProductChanged, ask('PATCH', '', { busy: 'allow' }))).toEqual(set)
+  expect(await read(ProductChanged, ask('PATCH', '', { invite_url: `${url}/2` }))).toMatchObject({
+    invite_secret: secret,
+  })
+  expect(await read(ProductChanged, ask('PATCH', '', { invite_url: null }))).toEqual(first)
 })
 
 for (const [body, message] of [
@@ -83,7 +72,7 @@ for (const [body, message] of [
   [{ busy: 'reject', invite_url: '' }, 'invite_url must be an absolute URL'],
 ] as const) {
   test(`what is wrong is named, and nothing is changed: ${JSON.stringify(body)}`, async () => {
-    const failure = await failureOf(await ask('PATCH', body))
+    const failure = await failureOf(await ask('PATCH', '', body))
     expect(failure).toMatchObject({ status: 400, code: 'INVALID_REQUEST_BODY' })
     expect(failure.message).toContain(message)
     expect(failure.message).not.toContain('secret')
@@ -93,11 +82,11 @@ for (const [body, message] of [
 
 test('[SRV1] a key reads and changes its own products', async () => {
   const headers = credentials(keys.both)
-  expect((await failureOf(await ask('GET', undefined, { headers }))).code).toBe('PRODUCT_REQUIRED')
-  await read(ProductChanged, ask('PATCH', { product: 'clinic', busy: 'reject' }, { headers }))
-  expect(await read(ProductShown, ask('GET', undefined, { headers, query: '?product=clinic' }))).toMatchObject({
+  expect((await failureOf(await ask('GET', '', undefined, headers))).code).toBe('PRODUCT_REQUIRED')
+  await read(ProductChanged, ask('PATCH', '', { product: 'clinic', busy: 'reject' }, headers))
+  expect(await read(ProductShown, ask('GET', '?product=clinic', undefined, headers))).toMatchObject({
     ...{ product: 'clinic', busy: 'reject' },
   })
-  const foreign = await failureOf(await ask('PATCH', { busy: 'reject' }, { query: '?product=clinic' }))
+  const foreign = await failureOf(await ask('PATCH', '?product=clinic', { busy: 'reject' }))
   expect(foreign.code).toBe('PRODUCT_AUTH_PRODUCT_MISMATCH')
 })
