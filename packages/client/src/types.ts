@@ -366,7 +366,7 @@ export interface CallWish {
   /** May only shorten the ring timeout. */
   readonly ringTimeoutMs?: number
   /** What `peer.displayName` says of the callee until it answers, and tells its own. */
-  readonly displayName?: string
+  readonly displayName?: string | undefined
   /**
    * When the callee's own invite was first: 'accept' (default) takes that call, as both want to talk; 'error' ends this
    * one with CALL_GLARE, and the other one is announced by 'incoming'.

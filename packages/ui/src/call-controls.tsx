@@ -12,6 +12,8 @@ import { RoundButton } from './round-button.tsx'
 export interface CallControlsProps extends PartProps {
   /** M mutes, V turns the camera off and on (it adds none to an audio call), Escape cancels a call that rings. Default: false. */
   keys?: boolean | undefined
+  /** More buttons, before that which hangs up. */
+  children?: ReactNode
 }
 
 type Kind = 'audio' | 'video'
@@ -19,7 +21,7 @@ type Kind = 'audio' | 'video'
 const ignore = () => {}
 
 /** Microphone, camera, screen, hold and the end of the call, with the devices to choose from. Nothing without a call. */
-export function CallControls({ className, keys = false }: CallControlsProps) {
+export function CallControls({ className, keys = false, children }: CallControlsProps) {
   const { call, media, phase, hangUp } = useCallUi()
   const { line, words } = useContextOfCall()
   const state = useCallMedia(media)
@@ -75,6 +77,7 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
         disabled={phase === 'calling'}
         onClick={() => void line.toggleHold().catch(ignore)}
       />
+      {children}
       <RoundButton
         icon="hangUp"
         className="rw-red"

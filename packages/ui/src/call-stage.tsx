@@ -12,6 +12,7 @@ import { useCallUi, useWords } from './provider.tsx'
 import { SecondCall } from './second-call.tsx'
 import { SecurityCode } from './security-code.tsx'
 import { SelfView } from './self-view.tsx'
+import { TransferNotice, useTransferText } from './transfer-notice.tsx'
 import { nameOf } from './words.ts'
 
 export interface CallStageProps extends PartProps {
@@ -23,12 +24,14 @@ export interface CallStageProps extends PartProps {
   securityCode?: boolean | undefined
   /** M mutes, V turns the camera off and on (it adds none to an audio call), Escape cancels a call that rings. Default: false. */
   keys?: boolean | undefined
+  /** More buttons among the controls, as TransferButton. */
+  controls?: ReactNode
   /** When the call went live, where the application knows better than this page; see CallTimer. */
   since?: number | undefined
 }
 
 /** A whole call: the peer, oneself and the controls, laid out for what room there is. */
-export function CallStage({ className, idle, details, securityCode, keys, since }: CallStageProps) {
+export function CallStage({ className, idle, details, securityCode, keys, controls, since }: CallStageProps) {
   const { call, phase, media, ended } = useCallUi()
   const words = useWords()
   const sent = useCallMedia(media)
@@ -68,9 +71,10 @@ export function CallStage({ className, idle, details, securityCode, keys, since 
           </div>
           <SelfView />
           <div className="rw-bottom">
+            <TransferNotice />
             <SecondCall />
             <OwnNotice />
-            <CallControls keys={keys} />
+            <CallControls keys={keys}>{controls}</CallControls>
           </div>
         </>
       )}
@@ -106,10 +110,12 @@ function Announcement() {
   const { away, media: sent } = usePeerState(call)
   const state = useCallMedia(media)
   const { held, byPeer } = useHold(call)
+  const transferText = useTransferText()
   const isUnheard = phase === 'live' && state?.name === 'silent' && sent?.audio !== false && !held
   let text = ''
   if (ended) text = words.over(ended)
   else if (call && phase !== 'incoming' && other && rings(other.call)) text = words.waiting(nameOf(other.call))
+  else if (transferText) text = transferText
   else if (call && away) text = words.away(nameOf(call))
   else if (call && phase === 'live' && held) text = words.onHold
   else if (call && phase === 'live' && byPeer) text = words.heldBy(nameOf(call))

@@ -10,7 +10,7 @@ import { nameOf } from './words.ts'
  * Escape declines. The browser's own dialog keeps the focus inside and gives it back.
  */
 export function IncomingDialog({ className }: PartProps) {
-  const { call, phase, accept, decline } = useCallUi()
+  const { call, phase, accept, decline, transfers } = useCallUi()
   const words = useWords()
   const dialog = useRef<HTMLDialogElement>(null)
   const first = useRef<HTMLButtonElement>(null)
@@ -27,6 +27,7 @@ export function IncomingDialog({ className }: PartProps) {
 
   if (!shown) return null
   const name = nameOf(shown)
+  const origin = transfers?.origin(shown)
   const isVideo = shown.callType === 'video'
   const keyed = (event: KeyboardEvent) => {
     if (event.key !== 'Escape') return
@@ -52,6 +53,12 @@ export function IncomingDialog({ className }: PartProps) {
       <h2 id={`${id}name`}>{name}</h2>
       <p id={`${id}about`} data-testid="alert">
         {words.incoming(shown)}
+        {origin && (
+          <>
+            <br />
+            {words.transferredBy(nameOf({ peer: origin.by }))}
+          </>
+        )}
       </p>
       <div className="rw-answers">
         <button ref={first} type="button" className="rw-answer rw-green" data-testid="accept" onClick={() => accept()}>

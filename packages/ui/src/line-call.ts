@@ -1,6 +1,12 @@
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '@ringwire/client/media'
+import { carryMutes, type Transfers } from '@ringwire/client/transfer'
 import type { Call, CallClient } from '@ringwire/client/types'
 import { idle, type LineStates, noCall, type OverState, phaseOf } from './line-state.ts'
+
+interface LineCallOptions {
+  readonly media?: CallMediaOptions | undefined
+  readonly transfers?: Transfers | undefined
+}
 
 /** The user has to answer it. */
 export const rings = (call: Call): boolean => phaseOf(call) === 'incoming'
@@ -10,9 +16,11 @@ export function createLineCall(
   client: CallClient,
   { get, change }: LineStates,
   open: (media: CallMedia, withCamera: boolean) => Promise<void>,
-  mediaOptions: () => CallMediaOptions | undefined,
+  options: () => LineCallOptions,
 ) {
   const watched = new WeakSet<Call>()
+  /** Calls that end together, because their other sides go on with each other. */
+  let leaving: readonly Call[] = []
 
   function closeMedia(): void {
     get().media?.close()
@@ -24,7 +32,7 @@ export function createLineCall(
     const { since, other } = get()
     if (other && !rings(other.call)) {
       change({ ...other, other: undefined })
-      void other.call.resume()
+      if (!leaving.includes(other.call)) void other.call.resume()
       return
     }
     change({ ...noCall, phase: 'over', ended: { call, state, since, endedAt: Date.now() }, other: undefined })
@@ -66,8 +74,9 @@ export function createLineCall(
   }
 
   /** Media closes itself when the call is over. `answer`: whether the user who accepts wants the camera. */
-  function join(call: Call, answer?: boolean): void {
-    const media = createCallMedia(call, mediaOptions())
+  function join(call: Call, answer?: boolean, before?: CallMedia): void {
+    const media = createCallMedia(call, options().media)
+    if (before) carryMutes(before, media)
     media.on('state', ({ name }) => {
       // A peer without devices sends nothing. The call is live as soon as both sides are connected.
       const isConnected = name === 'flowing' || name === 'silent'
@@ -106,6 +115,31 @@ export function createLineCall(
       // Of two calls one is on hold, and stays behind.
       if (call.held) exchange()
       else void get().other?.call.hold()
+    },
+    /** The first of the two goes on as the second one, in its place. */
+    move(from: Call, call: Call): void {
+      const isOther = get().other?.call === from
+      if (!isOther && get().call !== from) return
+      if (isOther) exchange()
+      const before = get().media
+      watch(call)
+      change({ call, media: undefined, since: undefined })
+      join(call, undefined, before)
+      if (isOther) exchange()
+    },
+    /** Of two answered calls. The older one is transferred: what it is about stays. */
+    connectBoth(): void {
+      const { call, other } = get()
+      if (!call || !other || call.state.name === 'ringing' || other.call.state.name === 'ringing') return
+      const both = [call, other.call]
+      const [first, to] = client.calls.filter((each) => both.includes(each))
+      if (!first || !to) return
+      leaving = both
+      options()
+        .transfers?.transfer(first, { to })
+        .catch(() => {
+          leaving = []
+        })
     },
     /** It is the page's own, or was answered before. */
     take(call: Call): void {

@@ -1,5 +1,6 @@
 import type { CallMediaOptions } from '@ringwire/client/media'
 import type { TakeableCall } from '@ringwire/client/take'
+import type { Transfers, TransferTarget } from '@ringwire/client/transfer'
 import type { Call, CallClient, CallOptions, Unsubscribe } from '@ringwire/client/types'
 import { endAndAnswer, holdAndAnswer, swap } from '@ringwire/client/waiting'
 import { createLineCall, rings } from './line-call.ts'
@@ -16,6 +17,8 @@ export interface LineOptions {
    * ring until this one is over (`hold`).
    */
   readonly busy?: 'reject' | 'wait' | 'hold' | undefined
+  /** Of `createTransfers`: a call that is transferred goes on here, and the user may transfer one. */
+  readonly transfers?: Transfers | undefined
 }
 
 /** The call that a page is in, with its media, and a second one that waits. It lives outside of components, so they may come and go. */
@@ -24,7 +27,7 @@ export function createLine(client: CallClient) {
   const line = createLineState()
   const { get, change } = line
   const { open, ...devices } = createLineDevices(line, () => options.media?.media)
-  const { ring, join, take, wait, exchange } = createLineCall(client, line, open, () => options.media)
+  const { ring, join, take, wait, move, exchange, connectBoth } = createLineCall(client, line, open, () => options)
   /** Providers that are mounted now, and how the line stops listening for them. */
   let attached = 0
   let ends: Unsubscribe[] = []
@@ -48,17 +51,27 @@ export function createLine(client: CallClient) {
   /** What is there already: the page may have connected before the components came. */
   function adopt(): void {
     if (get().call) return
-    const found = client.calls.filter((call) => call.state.name !== 'over')
+    const found = client.calls.filter((call) => call.state.name !== 'over' && !isPromised(call))
     const first = found.find((call) => !rings(call)) ?? found[0]
     if (first && rings(first)) ring(first)
     else if (first) take(first)
     const second = found.find((call) => call !== first)
-    if (second && options.busy === 'wait') wait(second)
+    if (second && hasTwo()) wait(second)
+  }
+
+  /** Who asks somebody before a transfer has two calls as well. */
+  const hasTwo = () => options.busy === 'wait' || options.transfers !== undefined
+
+  /** The new call of a transfer, which goes on here once the target answers. */
+  function isPromised(call: Call): boolean {
+    const isMine = call.direction === 'outgoing' && call.state.name === 'ringing'
+    return isMine && options.transfers?.origin(call) !== undefined
   }
 
   function restored(call: Call): void {
+    if (isPromised(call)) return
     if (!get().call) take(call)
-    else if (options.busy === 'wait' && !get().other) wait(call)
+    else if (hasTwo() && !get().other) wait(call)
   }
 
   /** The second call comes to the front, and what is opened for it is what an answer opens. */
@@ -79,7 +92,10 @@ export function createLine(client: CallClient) {
     },
     /** From now on it takes the calls that come, once each, however many providers attach it. */
     attach(): Unsubscribe {
-      if (attached++ === 0) ends = [client.on('incoming', came), client.on('restored', restored)]
+      if (attached++ === 0) {
+        const moved = options.transfers?.on('moved', ({ from, call }) => move(from, call))
+        ends = [client.on('incoming', came), client.on('restored', restored), ...(moved ? [moved] : [])]
+      }
       adopt()
       return () => {
         if (--attached === 0) for (const end of ends.splice(0)) end()
@@ -120,6 +136,21 @@ export function createLine(client: CallClient) {
       exchange()
       void swap(call, other.call)
     },
+    /** Hands the other side of the call over to somebody. */
+    transfer(target: TransferTarget): void {
+      const { call } = get()
+      if (call) void options.transfers?.transfer(call, target)
+    },
+    /** Calls somebody before a transfer: the call is put on hold for it. */
+    consult(wish: CallOptions): void {
+      const { call, other } = get()
+      if (!call || call.state.name === 'ringing' || other) return
+      const second = client.call(wish)
+      wishes.set(second, wish)
+      wait(second)
+    },
+    /** The other sides of the two calls go on with each other, and both calls end here. */
+    connectBoth,
     /** Takes the end of the last call away. */
     dismiss(): void {
       if (get().phase === 'over') change(idle)

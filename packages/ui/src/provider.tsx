@@ -1,6 +1,7 @@
 import type { CallMedia, CallMediaOptions } from '@ringwire/client/media'
 import { useRestorable } from '@ringwire/client/react'
 import type { TakeableCall } from '@ringwire/client/take'
+import type { Transfers, TransferTarget } from '@ringwire/client/transfer'
 import type { Call, CallClient, CallOptions, RestorableCall } from '@ringwire/client/types'
 import {
   createContext,
@@ -21,6 +22,8 @@ export interface CallProviderProps {
   media?: CallMediaOptions | undefined
   /** What a call that comes during another gets. Default: 'reject'. */
   busy?: 'reject' | 'wait' | 'hold' | undefined
+  /** Of `createTransfers(client)`: a call that is transferred goes on here, and TransferButton transfers one. */
+  transfers?: Transfers | undefined
   /** Texts in place of the English ones. */
   words?: Partial<Words> | undefined
   children?: ReactNode
@@ -49,6 +52,13 @@ export interface CallUi {
   declineOther(reason?: string): void
   /** Goes on with the call that is on hold, and puts the other one on hold. */
   swap(): void
+  readonly transfers: Transfers | undefined
+  /** Hands the other side of the call over. `useTransfer(transfers, call)` says what becomes of it. */
+  transfer(target: TransferTarget): void
+  /** Puts the call on hold, and calls somebody before a transfer: the second call. */
+  consult(options: CallOptions): void
+  /** Of two answered calls: the other sides go on with each other. */
+  connectBoth(): void
   /** In the phase `over`: calls the same person in the same way. */
   callAgain(): void
   dismiss(): void
@@ -59,15 +69,26 @@ export interface CallUi {
   take(takeable: TakeableCall): void
 }
 
-const Context = createContext<{ client: CallClient; line: Line; words: Words } | undefined>(undefined)
+interface ContextOfCall {
+  client: CallClient
+  line: Line
+  words: Words
+  transfers: Transfers | undefined
+}
+
+const Context = createContext<ContextOfCall | undefined>(undefined)
 
 /** Holds the current call and its media. The call outlives it: a provider mounted again with the same client goes on. */
-export function CallProvider({ client, media, busy, words, children }: CallProviderProps) {
+export function CallProvider({ client, media, busy, transfers, words, children }: CallProviderProps) {
   const line = lineOf(client)
   // Before any effect of a child, which may place a call.
-  useInsertionEffect(() => line.configure({ media, busy }), [line, media, busy])
-  useEffect(() => line.attach(), [line])
-  const value = useMemo(() => ({ client, line, words: { ...english, ...words } }), [client, line, words])
+  useInsertionEffect(() => line.configure({ media, busy, transfers }), [line, media, busy, transfers])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what it listens to is configured before
+  useEffect(() => line.attach(), [line, transfers])
+  const value = useMemo(
+    () => ({ client, line, transfers, words: { ...english, ...words } }),
+    [client, line, transfers, words],
+  )
   return <Context.Provider value={value}>{children}</Context.Provider>
 }
 
@@ -88,7 +109,7 @@ export function useLine(): LineState {
 
 /** The current call and what can be done with it. */
 export function useCallUi(): CallUi {
-  const { client, line } = useContextOfCall()
+  const { client, line, transfers } = useContextOfCall()
   const { call, media, phase, since, ended, other } = useLine()
   const restorable = useRestorable(client)
   return useMemo(
@@ -113,7 +134,11 @@ export function useCallUi(): CallUi {
       dismiss: line.dismiss,
       resume: (call) => line.resume(call.resume()),
       take: line.takeOver,
+      transfers,
+      transfer: line.transfer,
+      consult: line.consult,
+      connectBoth: line.connectBoth,
     }),
-    [client, call, media, phase, since, ended, other, restorable, line],
+    [client, call, media, phase, since, ended, other, restorable, transfers, line],
   )
 }

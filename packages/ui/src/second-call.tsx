@@ -5,7 +5,7 @@ import { nameOf } from './words.ts'
 
 /** The second call, with `busy="wait"`: one that rings during the first one, or the one that is on hold [WAIT1]. */
 export function SecondCall({ className }: PartProps) {
-  const { call, phase, other, holdAndAnswer, endAndAnswer, declineOther, swap } = useCallUi()
+  const { call, phase, other, holdAndAnswer, endAndAnswer, declineOther, swap, transfers, connectBoth } = useCallUi()
   const words = useWords()
   if (!call || phase === 'incoming' || !other) return null
   const name = nameOf(other.call)
@@ -32,6 +32,10 @@ export function SecondCall({ className }: PartProps) {
       {isWaiting && button('end-and-answer', words.endAndAnswer, () => endAndAnswer())}
       {isWaiting && button('decline-second', words.decline, () => declineOther(), 'rw-red')}
       {!isWaiting && button('swap', words.swap, swap)}
+      {!isWaiting &&
+        transfers &&
+        phase !== 'calling' &&
+        button('connect-both', words.connectBoth, connectBoth, 'rw-green')}
     </div>
   )
 }

@@ -1,3 +1,4 @@
+import type { TransferState } from '@ringwire/client/transfer'
 import type { Call, OverReason } from '@ringwire/client/types'
 import type { EndedCall } from './line-state.ts'
 
@@ -22,6 +23,19 @@ export const english = {
   endAndAnswer: 'End and answer',
   swap: 'Swap calls',
   otherOnHold: (name: string) => `${name} is on hold`,
+  connectBoth: 'Connect them',
+  transfer: 'Transfer the call',
+  transferTo: (name: string) => `Transfer to ${name}`,
+  transferNow: 'Transfer',
+  askFirst: 'Ask first',
+  askFirstOf: (name: string) => `Ask first: ${name}`,
+  findPerson: 'Find somebody',
+  nobodyFound: 'Nobody found.',
+  transferring: (target: string) => (target ? `Transferring to ${target} …` : 'Transferring …'),
+  beingTransferred: (by: string, target: string) => `${by} is connecting you with ${target} …`,
+  stay: (name: string) => `Stay with ${name}`,
+  transferFailed: (failed: TransferState, name: string) => transferText(failed, name),
+  transferredBy: (name: string) => `Transferred by ${name}`,
   shareScreen: 'Share screen',
   hold: 'Put on hold',
   cameraOn: 'Turn camera on',
@@ -136,6 +150,16 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
   }
 }
 
+/** What a person reads of a transfer that failed; `name` is that of the target. */
+function transferText({ status, reason, error }: TransferState, name: string): string {
+  if (error?.code === 'CALL_INVALID_STATE') return 'This call cannot be transferred right now.'
+  if (error) return errorText(error, name)
+  if (status === 'missed') return `${name} did not answer.`
+  if (status === 'rejected' || status === 'busy')
+    return reason === 'declined' ? `${name} declined.` : `${name} is busy.`
+  return 'The transfer was stopped.'
+}
+
 /** What a person reads when something failed; `name` is that of the person who was called. An unknown code gives the message. */
 export function errorText({ code, message }: { code: string; message: string }, name = 'this person'): string {
   switch (code) {
@@ -153,6 +177,10 @@ export function errorText({ code, message }: { code: string; message: string }, 
     case 'CALL_PEER_ROLE_NOT_ALLOWED':
     case 'ACTION_NOT_ALLOWED':
       return `You are not allowed to call ${name}.`
+    case 'NOT_SUPPORTED_BY_PEER':
+      return 'The other side cannot be transferred: its app does not know how.'
+    case 'GROUP_NOT_FOUND':
+      return 'There is no such group.'
     case 'CALL_TO_SELF':
       return 'You cannot call yourself.'
     case 'SERVICE_DRAINING':

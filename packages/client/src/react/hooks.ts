@@ -3,6 +3,7 @@
 import { useCallback, useSyncExternalStore } from 'react'
 import type { CallMedia, CallMediaState } from '../media/call-media.ts'
 import type { Take, TakeableCall } from '../take.ts'
+import type { TransferState, Transfers } from '../transfer.ts'
 import type { Call, CallClient, CallState, ConnectionState, PeerState, RestorableCall } from '../types.ts'
 
 const noSubscription = () => () => {}
@@ -58,6 +59,16 @@ const none: readonly never[] = []
 export function useTakeable(take: Take | undefined): readonly TakeableCall[] {
   const subscribe = useCallback((changed: () => void) => take?.on('change', changed) ?? noSubscription(), [take])
   const read = () => take?.calls ?? none
+  return useSyncExternalStore(subscribe, read, read)
+}
+
+/** How the transfer of the call stands [XFER1]; undefined where there is none, and without a call. */
+export function useTransfer(transfers: Transfers | undefined, call: Call | undefined): TransferState | undefined {
+  const subscribe = useCallback(
+    (changed: () => void) => transfers?.on('change', changed) ?? noSubscription(),
+    [transfers],
+  )
+  const read = () => (call ? transfers?.of(call) : undefined)
   return useSyncExternalStore(subscribe, read, read)
 }
 

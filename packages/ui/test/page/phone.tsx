@@ -1,6 +1,7 @@
 import { createCallClient } from '@ringwire/client'
 import { createCallMedia } from '@ringwire/client/media'
 import { takeCapabilities } from '@ringwire/client/take'
+import { createTransfers, transferCapabilities } from '@ringwire/client/transfer'
 import {
   CallProvider,
   CallStage,
@@ -10,6 +11,8 @@ import {
   IncomingDialog,
   RestorableCalls,
   TakeableCalls,
+  TransferButton,
+  type TransferChoice,
   useCallUi,
 } from '@ringwire/ui'
 import { StrictMode, useEffect } from 'react'
@@ -23,8 +26,14 @@ const peer = { userId: query.get('calls') ?? '', role: query.get('peer') ?? '' }
 const client = createCallClient({
   getToken: () => fetch('/call-token', { method: 'POST' }),
   storage: sessionStorage,
-  can: takeCapabilities,
+  can: [...takeCapabilities, ...transferCapabilities],
 })
+
+/** Whom this page may transfer to. */
+const team = JSON.parse(query.get('team') ?? '[]') as TransferChoice[]
+const transfers = query.get('team') ? createTransfers(client) : undefined
+const search = async (text: string) =>
+  team.filter(({ displayName = '' }) => displayName.toLowerCase().includes(text.toLowerCase()))
 
 /** A picture that no camera has made, as an application with a background of its own has it. */
 function drawnStream(): MediaStream {
@@ -76,13 +85,18 @@ function CallAtOnce() {
 
 function Phone() {
   return (
-    <CallProvider client={client} media={media} busy={(query.get('busy') ?? 'reject') as 'reject' | 'wait' | 'hold'}>
+    <CallProvider
+      client={client}
+      media={media}
+      busy={(query.get('busy') ?? 'reject') as 'reject' | 'wait' | 'hold'}
+      transfers={transfers}
+    >
       <main>
         <h1>Phone</h1>
         <RestorableCalls />
         <TakeableCalls />
         {query.get('at-once') && <CallAtOnce />}
-        <CallStage keys details securityCode idle={<Idle />} />
+        <CallStage keys details securityCode controls={<TransferButton search={search} />} idle={<Idle />} />
       </main>
       <IncomingDialog />
       {query.get('tones') && <CallTones />}

@@ -41,6 +41,21 @@ export async function openTwo(browser: Browser, site: Site, options: OpenOptions
   }
 }
 
+/** Somebody more, in a browser context of their own. An error in the page fails what waits for it. */
+export async function openPerson(
+  browser: Browser,
+  site: Site,
+  query: Record<'user' | 'role' | 'peer' | 'name', string> & Record<string, string>,
+): Promise<Page> {
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage()
+  page.setDefaultTimeout(60_000)
+  page.on('pageerror', ({ message }) => {
+    throw new Error(`Error in the page of ${query.name}: ${message}`)
+  })
+  await goOnline(page, site, { calls: 'nobody', ...query })
+  return page
+}
+
 export async function goOnline(page: Page, site: Pick<Site, 'url'>, query: Record<string, string>): Promise<void> {
   const isOnline = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
   await page.goto(`${site.url}?${new URLSearchParams({ device: crypto.randomUUID(), ...query })}`)
