@@ -229,6 +229,13 @@ export function sideAbout(call: Call, participant: Participant): Side | undefine
   return sideOf(call, participant) ?? (isMember(call, participant) ? 'callee' : undefined)
 }
 
+/** Whether a call names a participant in any way: it has to do with it, or transferred it to the two who are in it. */
+export function isNamedIn(call: Call, participant: Participant): boolean {
+  const { product, transferred } = call
+  const isTransferrer = transferred !== undefined && isParty(transferred.by, participant)
+  return (isTransferrer && product === participant.product) || sideAbout(call, participant) !== undefined
+}
+
 /** Whether a call rings at a participant now. */
 export function ringsAt(call: Call, participant: Participant): boolean {
   if (call.status !== 'ringing') return false

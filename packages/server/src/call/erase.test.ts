@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { CallEvent } from './effects.ts'
-import { effectsWithout, hookBodyWithout } from './erase.ts'
+import { effectsWithout, effectsWithoutOutsider, hookBodyWithout } from './erase.ts'
 
 const ben = { userId: 'ben', role: 'agent' }
 const eva = { userId: 'eva', role: 'agent' }
@@ -13,7 +13,7 @@ const effects = {
     {
       to: { place: 'rung', except: [] },
       event: 'call.ringing',
-      data: { caller_user_id: 'ann', display_name: 'Ann', transferred_by: named(ben, 'Ben') },
+      data: { caller_user_id: 'ann', display_name: 'Ann', transferred_by: named(ben, 'Ben'), metadata: { a: 1 } },
     },
   ],
   peers: [
@@ -29,6 +29,14 @@ test('[XFER1] [SRV2] who transferred a call, and to whom, is not told any more o
   const ofBen = effectsWithout(effects, 'callee', ben)
   expect(ofBen.notices[0]?.data).toMatchObject({ transferred_by: blank, display_name: 'Ann' })
   expect(ofBen.peers).toEqual(effects.peers ?? [])
+  const ofOutsider = effectsWithoutOutsider(effects, ben)
+  expect(ofOutsider.notices[0]?.data as unknown).toEqual({
+    caller_user_id: 'ann',
+    display_name: 'Ann',
+    transferred_by: blank,
+  })
+  expect(ofOutsider.peers).toEqual(effects.peers ?? [])
+  expect(effectsWithoutOutsider(effects, eva)).toEqual(effects)
   const ofEva = effectsWithout(effects, 'callee', eva)
   expect(ofEva.notices[0]?.data).toMatchObject({ transferred_by: named(ben, 'Ben') })
   expect(ofEva.peers?.map(({ data }) => data)).toMatchObject([{ to: blank }, { call_uuid: 'a' }])

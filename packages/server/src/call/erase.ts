@@ -20,23 +20,33 @@ export function effectsWithout({ notices, moved, peers }: Effects, side: Side, w
   }
 }
 
-/** The same of somebody at whom a call to a group rang. What a backend gave as its reason may name anybody. */
-export function effectsWithoutMember({ notices, moved, peers }: Effects, who: Erased): Effects {
+/**
+ * The same of somebody on neither side: the call rang there as at a member of a group, or this person transferred it. What a
+ * backend gave as its reason may name anybody.
+ */
+export function effectsWithoutOutsider({ notices, moved, peers }: Effects, who: Erased): Effects {
   return {
-    notices: notices.map((notice) => memberlessNotice(notice, who)),
+    notices: notices.map((notice) => noticeWithoutOutsider(notice, who)),
     ...(moved !== undefined && { moved }),
     ...(peers !== undefined && { peers }),
   }
 }
 
-function memberlessNotice(notice: Notice, who: Erased): Notice {
+function noticeWithoutOutsider(notice: Notice, who: Erased): Notice {
   const { to } = notice
-  const by = (notice.data as unknown as Fields).by as WireParty | null | undefined
+  const { metadata, ...data } = notice.data as unknown as Fields
+  const by = data.by as WireParty | null | undefined
   const address = 'member' in to && to.member === who.userId ? { ...to, member: '' } : to
   return {
     ...notice,
     to: address,
-    data: { ...notice.data, ...(by && { by: partyWithout(by, who) }) },
+    data: {
+      ...data,
+      // Whoever transferred the call may have given it.
+      ...(metadata !== undefined && !isSame(data.transferred_by as WireParty | undefined, who) && { metadata }),
+      ...(by && { by: partyWithout(by, who) }),
+      ...originWithout(data, who),
+    },
   } as unknown as Notice
 }
 
@@ -76,8 +86,11 @@ interface WireParty {
   readonly display_name?: string | null
 }
 
+const isSame = (party: WireParty | undefined, { userId, role }: Erased) =>
+  party?.user_id === userId && party.role === role
+
 function partyWithout(party: WireParty, who: Erased): WireParty {
-  if (party.user_id !== who.userId || party.role !== who.role) return party
+  if (!isSame(party, who)) return party
   return { ...party, user_id: '', ...('display_name' in party && { display_name: null }) }
 }
 

@@ -5,6 +5,7 @@ import { actorOf, durations, inviteCommand } from '../../src/call/decide.fixture
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
+import { decideTransfer } from '../../src/call/transfer.ts'
 import { createErasing } from '../../src/participants/erasing.ts'
 import type { Erasures } from '../../src/participants/erasures.port.ts'
 import { participant, there } from '../../src/ports/call-store.fixture.ts'
@@ -13,6 +14,8 @@ import { participantHash } from '../../src/ports/session-id.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 import type { WebhookStore } from '../../src/ports/webhooks.ts'
 import { attempted, endpoint } from './webhooks.ts'
+
+const can = ['transfer'] as const
 
 export interface ErasureHarness {
   readonly calls: CallStore
@@ -147,6 +150,32 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
 
       expect(await harness.calls.erase(ann.participant)).toBe(0)
       expect(await harness.webhooks.erase(ann.participant)).toBe(0)
+    })
+
+    test('[XFER1] [SRV2] who transferred a call to others is named in it no more, and they still are', async () => {
+      const [ann, ben, eve] = [{ ...someone('ann'), can }, someone('ben', 'doctor'), someone('eve', 'doctor')]
+      const first = await answered(ann, ben)
+      const next = crypto.randomUUID()
+      const invite = { ...inviteCommand(ann, eve.participant, next), metadata: { said: ben.displayName } }
+      const begun = await harness.calls.invite(ann.participant, eve.participant, first, ({ sameUuid, live }) =>
+        decideTransfer(sameUuid, live, { asker: ben, invite }, Date.now()),
+      )
+      expect(begun.ok).toBe(true)
+      await run(ben, first, { type: 'stop', note: null })
+      // A call that is live stays as it is.
+      expect(await harness.calls.erase(ben.participant)).toBe(1)
+      expect(await mentions(ben)).not.toEqual([])
+      await run(eve, next, { type: 'reject', actor: eve, reason: null, rung: [] })
+      const before = (await seen(next)).call
+      expect(await harness.calls.erase({ ...ben.participant, role: 'nurse' })).toBe(0)
+      expect(await harness.calls.erase(ben.participant)).toBe(1)
+      await harness.webhooks.erase(ben.participant)
+      expect(await mentions(ben)).toEqual([])
+      const by = { userId: '', role: 'doctor', displayName: null }
+      const expected = { ...before, metadata: null, transferred: { ...before.transferred, by } }
+      expect((await seen(next)).call).toEqual(expected as typeof before)
+      expect(await harness.calls.load(before)).toEqual(expected as typeof before)
+      expect(await harness.calls.erase(ben.participant)).toBe(0)
     })
 
     test('[SRV2] what is left of a call can still be told, and says who ended it by the role alone', async () => {

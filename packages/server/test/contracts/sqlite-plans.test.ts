@@ -108,6 +108,9 @@ describe('every read finds its rows through an index', () => {
         `SEARCH calls USING INDEX calls_by_${side} (${where} AND (started_at,call_uuid)>(?,?))`,
       ])
     }
+    expect(plan(callsSql('transferrer'))).toEqual([
+      'SEARCH calls USING INDEX calls_by_transferrer (<expr>=? AND <expr>=? AND product=? AND (started_at,call_uuid)>(?,?))',
+    ])
     const part =
       'SEARCH webhook_deliveries USING INDEX webhook_deliveries_by_status (endpoint_id=? AND status=? AND id>?)'
     expect(plan(keptHooksSql).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))).toEqual([part, part, part])

@@ -30,13 +30,24 @@ export const blankMemberSql = `
   DELETE FROM call_members AS m USING blanked AS b
   WHERE m.product = b.product AND m.role = b.callee_role AND m.user_id = $2
     AND m.started_at = b.started_at AND m.call_uuid = b.call_uuid RETURNING 1`
-export const callsSql = (side: Part) =>
-  side === 'member'
-    ? ofMemberSql
-    : `
+const transferrer = {
+  userId: "extra::json #>> '{transferred,by,userId}'",
+  role: "extra::json #>> '{transferred,by,role}'",
+}
+export const blankTransferrerSql = `
+  UPDATE calls SET metadata = NULL, extra = jsonb_set(jsonb_set(extra::jsonb,
+      '{transferred,by,userId}', '""'), '{transferred,by,displayName}', 'null')::text
+  WHERE id = ANY ($1::text::bigint[]) AND ${transferrer.userId} = $2 AND ended_at IS NOT NULL RETURNING 1`
+const namesOf = (part: Side | 'transferrer') =>
+  part === 'transferrer' ? transferrer : { userId: `${part}_user_id`, role: `${part}_role` }
+export function callsSql(part: Part): string {
+  if (part === 'member') return ofMemberSql
+  const { userId, role } = namesOf(part)
+  return `
   SELECT id::float8 AS id, started_at::float8 AS started_at, call_uuid FROM calls
-  WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND (started_at, call_uuid) > ($4::float8::bigint, $5)
+  WHERE ${userId} = $1 AND ${role} = $2 AND product = $3 AND (started_at, call_uuid) > ($4::float8::bigint, $5)
     AND ended_at IS NOT NULL ORDER BY calls.started_at, call_uuid LIMIT ${erasedAtOnce}`
+}
 export const eventsSql = `
   SELECT call_id::float8 AS call_id, version, by_user_id, by_role, notices FROM call_events
   WHERE call_id = ANY ($1::text::bigint[])`
@@ -98,6 +109,8 @@ export function createCallRows(connections: Connections): CallRows {
         events.length === 0 ? [] : await connections.run(blankEventsSql, [JSON.stringify(events)], repeatable)
       if (changed.length < events.length) return 0
       if (side === 'member') return (await connections.run(blankMemberSql, [`{${ids}}`, userId], repeatable)).length
+      if (side === 'transferrer')
+        return (await connections.run(blankTransferrerSql, [`{${ids}}`, userId], repeatable)).length
       // Without parameters, both are one transaction.
       const both = `${lockCallsSql(ids)};${blankCallsSql(side, ids)}`
       const [, blanked]: unknown[][] = await connections.run(both, [], repeatable)

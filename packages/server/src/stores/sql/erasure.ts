@@ -1,5 +1,5 @@
 import type { Participant, Side } from '../../call/call.ts'
-import { type Erased, effectsWithout, effectsWithoutMember, hookBodyWithout } from '../../call/erase.ts'
+import { type Erased, effectsWithout, effectsWithoutOutsider, hookBodyWithout } from '../../call/erase.ts'
 import { macrotask } from '../../ports/macrotask.ts'
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
@@ -14,9 +14,9 @@ import { effectsOf, effectsText } from './rows.ts'
 /** So few that nothing else waits for long. */
 export const erasedAtOnce = 50
 export const sidesOfCall = ['caller', 'callee'] as const
-/** A member was rung in a call to a group, and is no side of it [GROUP1]. */
-export type Part = Side | 'member'
-const parts: readonly Part[] = [...sidesOfCall, 'member']
+/** A member was rung in a call to a group, a transferrer began a call of two others: neither is a side of it [GROUP1, XFER1]. */
+export type Part = Side | 'member' | 'transferrer'
+const parts: readonly Part[] = [...sidesOfCall, 'member', 'transferrer']
 /** Of deliveries that are looked through; few of them are read. */
 export const lookedThrough = 200
 const mostRepeats = 50
@@ -63,7 +63,7 @@ export interface ErasablePage {
 }
 
 export interface CallRows {
-  /** The next calls after a position that are over and have the participant on a side, or rang at it, with all of their events. */
+  /** The next calls after a position that are over and name the participant in this part, with all of their events. */
   page(side: Part, participant: Participant, after: CallPosition): MaybePromise<ErasablePage>
   /** Writes the events, and the calls where all events were as they should; answers how many calls. */
   write(side: Part, participant: Participant, ids: readonly number[], events: readonly BlankedEvent[]): Promise<number>
@@ -105,14 +105,14 @@ async function eraseSide(rows: CallRows, side: Part, participant: Participant, o
 function blank(event: ErasableEvent, side: Part, who: Erased): BlankedEvent[] {
   const { call_id, version, by_user_id, by_role, notices: was } = event
   const isAuthor = by_user_id === who.userId && by_role === who.role
-  const notices =
-    was === null
-      ? null
-      : effectsText(
-          side === 'member' ? effectsWithoutMember(effectsOf(was), who) : effectsWithout(effectsOf(was), side, who),
-        )
+  const notices = was === null ? null : effectsText(withoutPart(effectsOf(was), side, who))
   if (!isAuthor && notices === was) return []
   return [{ call_id, version, author: isAuthor ? 1 : 0, was, notices }]
+}
+
+function withoutPart(effects: ReturnType<typeof effectsOf>, part: Part, who: Erased) {
+  const isSide = part === 'caller' || part === 'callee'
+  return isSide ? effectsWithout(effects, part, who) : effectsWithoutOutsider(effects, who)
 }
 
 export interface LookedThrough {

@@ -1,4 +1,4 @@
-import { type Call, type CallRef, callKey, isLive, type Participant, sideAbout } from '../../call/call.ts'
+import { type Call, type CallRef, callKey, isLive, isNamedIn, type Participant } from '../../call/call.ts'
 import { forgetOldest } from '../../ports/oldest.ts'
 
 /**
@@ -31,8 +31,7 @@ export function createKnownCalls(most: number): KnownCalls {
       calls.delete(callKey(ref))
     },
     forgetOverOf(participant) {
-      for (const [key, call] of calls)
-        if (!isLive(call) && sideAbout(call, participant) !== undefined) calls.delete(key)
+      for (const [key, call] of calls) if (!isLive(call) && isNamedIn(call, participant)) calls.delete(key)
     },
   }
 }

@@ -38,13 +38,17 @@ const ofMemberSql = `
   JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
   WHERE m.user_id = ? AND m.role = ? AND m.product = ? AND (m.started_at, m.call_uuid) > (?, ?)
     AND calls.ended_at IS NOT NULL ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
-export const callsSql = (side: Part) =>
-  side === 'member'
-    ? ofMemberSql
-    : `
+const transferrer = { userId: "extra ->> '$.transferred.by.userId'", role: "extra ->> '$.transferred.by.role'" }
+const namesOf = (part: Side | 'transferrer') =>
+  part === 'transferrer' ? transferrer : { userId: `${part}_user_id`, role: `${part}_role` }
+export function callsSql(part: Part): string {
+  if (part === 'member') return ofMemberSql
+  const { userId, role } = namesOf(part)
+  return `
   SELECT id, started_at, call_uuid FROM calls
-  WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND (started_at, call_uuid) > (?, ?)
+  WHERE ${userId} = ? AND ${role} = ? AND product = ? AND (started_at, call_uuid) > (?, ?)
     AND ended_at IS NOT NULL ORDER BY started_at, call_uuid LIMIT ${erasedAtOnce}`
+}
 const eventsSql = (count: number) => `
   SELECT call_id, version, by_user_id, by_role, notices FROM call_events
   WHERE call_id IN (?${', ?'.repeat(count - 1)})`
@@ -91,6 +95,10 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
     db.query<unknown, [number, string]>(`
       UPDATE calls SET ${side}_user_id = '', ${side}_name = NULL, metadata = NULL, ${place}
       WHERE id = ? AND ${side}_user_id = ? AND ended_at IS NOT NULL`)
+  const blankTransferrer = db.query<unknown, [number, string]>(`
+      UPDATE calls SET metadata = NULL,
+        extra = json_set(extra, '$.transferred.by.userId', '', '$.transferred.by.displayName', NULL)
+      WHERE id = ?1 AND ${transferrer.userId} = ?2 AND ended_at IS NOT NULL`)
   const calls = {
     caller: blankCall('caller', `caller_place = '${blankPlace}'`),
     callee: blankCall('callee', 'callee_place = NULL'),
@@ -132,6 +140,7 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
         return dropMember.run(id, userId).changes
       })
     }
+    if (side === 'transferrer') return sum(ids, (id) => blankTransferrer.run(id, userId).changes)
     return sum(ids, (id) => {
       const { changes } = calls[side].run(id, userId)
       if (changes > 0) entries[side].run(id)

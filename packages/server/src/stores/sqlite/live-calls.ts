@@ -3,12 +3,12 @@ import {
   type CallRef,
   callKey,
   isLive,
+  isNamedIn,
   type LiveCall,
   type Participant,
   participantKey,
   participantOf,
   rungBy,
-  sideAbout,
 } from '../../call/call.ts'
 import type { StoredCall } from './rows.ts'
 
@@ -82,7 +82,7 @@ export function createLiveCalls(): LiveCalls {
       for (const [key, { call }] of over) if (!isLive(call) && call.endedAt < before) over.delete(key)
     },
     dropOverOf(participant) {
-      for (const [key, { call }] of over) if (sideAbout(call, participant) !== undefined) over.delete(key)
+      for (const [key, { call }] of over) if (isNamedIn(call, participant)) over.delete(key)
     },
     liveOf: (participant) => byParticipant.of(participant).flatMap((key) => live.get(key)?.call ?? []),
     all: () => Array.from(live.values(), (stored) => stored.call),
