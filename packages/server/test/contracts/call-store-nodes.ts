@@ -174,6 +174,23 @@ export function registerCallStoreNodesContract(name: string, open: () => Promise
       expect((await one.load(next))?.status).toBe('ended')
     })
 
+    test('[XFER1] what a node remembers of the first call from when it rang decides nothing', async () => {
+      const [transferred, next] = transferring()
+      const ring = { ...ringing(), callUuid: transferred.callUuid }
+      await one.transition(ring, () => ({ steps: [created(ring)] }))
+      await other.load(ring)
+      await one.transition(ring, () => ({ steps: [{ ...touched(ring, 's'), call: { ...transferred, version: 2 } }] }))
+      await one.transition(next, () => ({ steps: [created(next)] }))
+      const seen: unknown[] = []
+      await other.transition(next, (call, linked) => {
+        seen.push(linked?.status)
+        const both = linked !== undefined && isAnswered(linked) ? [ended(linked)] : []
+        return { steps: [accepted(there(call) as typeof next), ...both] }
+      })
+      expect(seen.at(-1)).toBe('accepted')
+      expect([(await one.load(next))?.status, (await one.load(transferred))?.status]).toEqual(['accepted', 'ended'])
+    })
+
     test('a refusal is never made on what one node remembers', async () => {
       const call = await known()
       await other.transition(call, (now) => ({ steps: [accepted(there(now) as typeof call)] }))

@@ -244,10 +244,7 @@ export function registerCallStepsContract<Store extends CallSteps & LiveCallRead
           seen.push([call?.version, linked?.version])
           return { steps: [accepted(there(call) as RingingCall), ended(there(linked) as LiveCall)] }
         })
-        expect(seen).toEqual([
-          [1, 1],
-          [1, 2],
-        ])
+        expect(seen.at(-1)).toEqual([1, 2])
         expect(await harness.versions(first.callUuid)).toEqual([1, 2, 3])
         expect(await harness.versions(next.callUuid)).toEqual([1, 2])
       })

@@ -101,7 +101,8 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
       const basis = async (attempt: number) => {
         const seen = attempt === 0 ? known.find(ref) : undefined
         const call = seen ?? (await load(ref, deadline))
-        const linked = linkedOf(call, (link) => (attempt === 0 ? known.find(link) : undefined) ?? load(link, deadline))
+        // No guard checks an old view of it by which it has nothing to do with the decision.
+        const linked = linkedOf(call, (link) => load(link, deadline))
         const fresh = linked === undefined ? seen === undefined : attempt > 0
         return { situation: { call, linked: await linked }, fresh }
       }
