@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { callKey } from '../call/call.ts'
+import { created, ringing } from '../ports/call-store.fixture.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
 import {
@@ -72,6 +73,27 @@ test('[ORD2] a step that could not be handed on is told before a relay of who kn
   expect(eventsOf(caller)).toEqual(['call.accepted', 'webrtc.ice_candidate', 'webrtc.ice_candidate'])
   expect(candidatesOf(caller)).toEqual(['candidate:1', 'candidate:2'])
   expect([...domain.delivery.undelivered]).toEqual([])
+})
+
+test('[GROUP1] [REL2] what a member sends early comes after its accept; what the others send goes to nobody', async () => {
+  const domain = await openDomain()
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  const other = await connectPeer(domain, somebody())
+  const members = [callee, other].map(({ actor }) => actor.participant.userId)
+  const { sessionId, deviceId, node } = caller.actor
+  const blank = { ...callee.actor.participant, userId: '' }
+  const call = ringing(caller.actor.participant, blank, {
+    group: { name: 'desk', members, declined: [] },
+    callerPlace: { state: 'held', settled: true, sessionId, deviceId, node },
+  })
+  await domain.store.transition(call, () => ({ steps: [created(call)] }))
+  for (const [n, member] of [callee, other, callee].entries())
+    expect(await send(domain, member, call.callUuid, n + 1)).toBe('ringing')
+  expect(candidatesOf(caller)).toEqual([])
+  done(await domain.calls.verb(callee.actor, 'accept', call.callUuid, null))
+  expect(candidatesOf(caller)).toEqual(['candidate:1', 'candidate:3'])
+  expect(await send(domain, other, call.callUuid, 4)).toMatchObject({ code: 'CALL_NOT_PARTICIPANT' })
 })
 
 test('[ORD2] a relay waits for a step that waits for a lost log, and is refused for now where that takes too long', async () => {

@@ -1,5 +1,5 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import { type Call, callKey, isLive, isMember, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import { type Call, callKey, isLive, isMember, otherSide, placeOf, ringsAt, type Side, sideOf } from '../call/call.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { relayOnly } from '../ice/relay-only.ts'
 import type { Road } from '../observability/metrics.ts'
@@ -100,8 +100,7 @@ export function createRelay(options: RelayOptions): Relay {
       const message = { key, sender, event, data, passedOn, n: number, waiter, ahead: waiter?.ahead }
       const call = options.delivery.known.get(key)
       if (call !== undefined) {
-        const side = sideOf(call, sender.participant)
-        // A member of the group that is called has no side before it accepts.
+        const side = sideIn(call, sender)
         if (side === undefined && !isMember(call, sender.participant)) return errorBody('CALL_NOT_FOUND')
         if (side !== undefined && isSeated(call, side, sender.sessionId) && isUpToDate(options, message))
           return pass(options, call, side, message, 0, 'short')
@@ -128,7 +127,7 @@ async function seatFirst(options: RelayOptions, message: Message, tries: number)
   if (!seated.ok) return seated.error
   delivery.learn(seated.value)
   const call = newest(seated.value, delivery.known.get(key))
-  const side = sideOf(call, sender.participant)
+  const side = sideIn(call, sender)
   if (!isLive(call) || side === undefined) return call.status
   // Another node may just be handing a step of the call on, or could not: what waits goes first. While the store is away, a
   // session with a socket here is handed it all the same [EXT3].
@@ -202,7 +201,7 @@ function noteHold({ holds }: RelayOptions, call: Call, side: Side, { event, send
 /** The relays before it were answered by now, and the call may have moved on with them. */
 function passAgain(options: RelayOptions, message: Message, road: Road): MaybePromise<RelayResult> {
   const call = options.delivery.known.get(message.key)
-  const side = call && sideOf(call, message.sender.participant)
+  const side = call && sideIn(call, message.sender)
   const isShort = call !== undefined && side !== undefined && isSeated(call, side, message.sender.sessionId)
   if (!isShort || !isUpToDate(options, message)) return seatFirst(options, message, 0)
   return pass(options, call, side, message, 0, road)
@@ -252,6 +251,11 @@ function writtenAnew(event: RelayEvent, data: RelayData, { participant }: Client
   data.from_user_id = participant.userId
   data.from_role = participant.role
   return JSON.stringify({ event, data })
+}
+
+/** While a call rings at members of a group, each of them is a callee, and what it sends early waits for its accept [GROUP1, REL2]. */
+function sideIn(call: Call, { participant }: ClientSession): Side | undefined {
+  return sideOf(call, participant) ?? (ringsAt(call, participant) ? 'callee' : undefined)
 }
 
 /**
