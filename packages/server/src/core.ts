@@ -152,6 +152,7 @@ function createTellers({ config, backend, journal, meter, traces, ringTickets, r
   const inviteHook = createInviteHook({
     post: createPost({ guard, shownBytes: decisionBytes }),
     now: clock.now,
+    timers: createSystemTimers(),
     traceparent: traces?.traceparent,
     onAsked(asked) {
       journal.inviteAsked(asked)

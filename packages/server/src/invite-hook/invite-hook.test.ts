@@ -4,6 +4,7 @@ import { until } from '@ringwire/testkit/patience'
 import { createAddressGuard } from '../outgoing/addresses.ts'
 import { createPost } from '../outgoing/post.ts'
 import { newWebhookSecret } from '../outgoing/signature.ts'
+import { createSystemTimers } from '../time/timers.ts'
 import { type Asked, createInviteHook, type Question } from './invite-hook.ts'
 
 let decider: Decider
@@ -13,13 +14,14 @@ beforeAll(async () => {
 afterAll(() => decider?.close())
 
 const never = AbortSignal.any([])
+const timers = createSystemTimers()
 
 /** So long that nobody is late. */
 function open(decisionMs = 20_000) {
   const asked: Asked[] = []
   const post = createPost({ guard: createAddressGuard(['127.0.0.1']), shownBytes: 16_384 })
   const onAsked = (one: Asked) => void asked.push(one)
-  return { asked, hook: createInviteHook({ post, now: Date.now, onAsked, decisionMs }) }
+  return { asked, hook: createInviteHook({ post, now: Date.now, onAsked, timers, decisionMs }) }
 }
 
 function question(calleeId: string, more: Partial<Question> = {}): Question {
@@ -128,7 +130,7 @@ test('[HOOK5] an answer that redirects to whom the caller may not call is not va
 test('[HOOK4] [HOOK5] a backend at an address that is not allowed is not asked', async () => {
   const asked: Asked[] = []
   const post = createPost({ guard: createAddressGuard([]) })
-  const hook = createInviteHook({ post, now: Date.now, onAsked: (one) => void asked.push(one) })
+  const hook = createInviteHook({ post, now: Date.now, timers, onAsked: (one) => void asked.push(one) })
   expect(await hook.ask(question('private'), never)).toEqual({ decision: 'refuse', reason: 'unavailable' })
   expect([asked.map(({ result }) => result), decider.of('private')]).toEqual([['failed'], []])
 })

@@ -8,6 +8,7 @@ import { type CallRef, callKey, type Participant, participantKey } from '../call
 import { hookBody } from '../call/hook.ts'
 import type { Post } from '../outgoing/post.ts'
 import { signedHeaders } from '../outgoing/signature.ts'
+import type { Timers } from '../ports/clock.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
 import { type Decided, readDecision } from './answer.ts'
 import { createTurns, type Release } from './turns.ts'
@@ -65,6 +66,7 @@ export interface InviteHookOptions {
   readonly onAsked: (asked: Asked) => void
   /** The `traceparent` of a question, where calls are traced [OTEL1]. */
   readonly traceparent?: ((ref: CallRef) => string) | undefined
+  readonly timers: Pick<Timers, 'after' | 'monotonic'>
   /** Tests do not wait for it. */
   readonly decisionMs?: number
 }
@@ -81,20 +83,22 @@ interface Open {
 }
 
 export function createInviteHook(options: InviteHookOptions): InviteHook {
-  const { onAsked, decisionMs: limitMs = decisionMs } = options
+  const { onAsked, timers, decisionMs: limitMs = decisionMs } = options
   const turn = createTurns()
   const open = new Map<string, Open>()
 
   async function asked(question: Question, withdrawn: AbortSignal): Promise<Verdict> {
-    const begin = performance.now()
+    const begin = timers.monotonic()
     const traceparent = options.traceparent?.(question)
     function end(result: AskResult, problem?: string): void {
-      const afterMs = Math.round(performance.now() - begin)
+      const afterMs = Math.round(timers.monotonic() - begin)
       onAsked({ question, result, afterMs, ...(problem && { problem }), ...(traceparent && { traceparent }) })
     }
-    const signal = AbortSignal.any([withdrawn, AbortSignal.timeout(limitMs)])
+    const late = new AbortController()
+    const cancel = timers.after(limitMs, () => late.abort(new DOMException('no answer in time', 'TimeoutError')))
+    const signal = AbortSignal.any([withdrawn, late.signal])
     const release = await turn(question.product, participantKey(question.caller), signal)
-    const decided = await inTurn({ question, traceparent }, release, signal)
+    const decided = await inTurn({ question, traceparent }, release, signal).finally(cancel)
     if (withdrawn.aborted) {
       end('withdrawn')
       return { decision: 'withdrawn' }
