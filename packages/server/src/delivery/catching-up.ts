@@ -24,16 +24,7 @@ export interface CatchingUpParts {
 export function createCatchingUp({ known, inTurn, handOnLeft, leftOf, load }: CatchingUpParts) {
   const { undelivered, learn, toldOf } = known
 
-  /** The side that was transferred reads that the new call was accepted before the end of the first one [XFER1]. */
   async function catchUp(call: Call): Promise<CaughtUp> {
-    const { product, transferredTo: callUuid } = call
-    if (callUuid === undefined || toldOf(callKey(call)) >= call.version) return catchUpAlone(call)
-    const next = await whereThere(load({ product, callUuid }))
-    const caught = next === undefined ? 'done' : await catchUpAlone(next)
-    return caught === 'done' ? catchUpAlone(call) : caught
-  }
-
-  async function catchUpAlone(call: Call): Promise<CaughtUp> {
     const key = callKey(call)
     learn(call)
     let failure: 'later' | 'away' | undefined
@@ -64,7 +55,15 @@ export function createCatchingUp({ known, inTurn, handOnLeft, leftOf, load }: Ca
     })
   }
 
-  return { catchUp, retry }
+  /** Everybody is told of the call that goes on instead of one that was transferred; rejects where that is not possible now. */
+  async function catchUpFirst(next: CallRef): Promise<void> {
+    const call = await load(next)
+    const caught = call === undefined ? 'done' : await catchUp(call)
+    if (caught === 'later') throw new HolderGone()
+    if (caught === 'away') throw new StoreError('unavailable', 'the call that goes on instead cannot be told now')
+  }
+
+  return { catchUp, catchUpFirst, retry }
 }
 
 async function whereThere<T>(read: MaybePromise<T>): Promise<T | undefined> {

@@ -1,7 +1,15 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from '../call/call.ts'
+import {
+  type AnsweredCall,
+  type Call,
+  type CallRef,
+  callKey,
+  type LiveCall,
+  type OverCall,
+  type RingingCall,
+} from '../call/call.ts'
 import { acceptedData, type Notice, overData, ringingData, type Step } from '../call/effects.ts'
-import { accepted, created, ended, participant, ringing } from '../ports/call-store.fixture.ts'
+import { accepted, created, ended, participant, ringing, transferring } from '../ports/call-store.fixture.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { Push } from '../ports/push.ts'
 import { openSink, stepsOf } from '../ports/sessions.fixture.ts'
@@ -40,9 +48,18 @@ function setUp(openedAt = 0) {
   const committed: Step[] = []
   const failures: unknown[] = []
   const broken = { on: false }
+  /** Rings wait for it on their way. */
+  const way: { until?: Promise<void> } = {}
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const delivery = createDelivery({
-    sessions: { ...sessions, appendLive: (...how) => (broken.on ? away() : sessions.appendLive(...how)) },
+    sessions: {
+      ...sessions,
+      async appendLive(...how) {
+        if (broken.on) await away()
+        await way.until
+        return sessions.appendLive(...how)
+      },
+    },
     now: () => time,
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
@@ -79,6 +96,7 @@ function setUp(openedAt = 0) {
     commit,
     apply,
     broken,
+    way,
     call,
     invited,
     final: withNotice(over, 'call.ended', overData(over.call, null)),
@@ -116,6 +134,52 @@ test('[ORD2] [REL2] what the callee sends waits for the answer, also where nobod
   const notice: Notice = { to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(step.call) }
   await apply({ ...step, event: { ...step.event, notices: [notice] } })
   expect(told).toEqual(['call.accepted', 'webrtc.answer'])
+})
+
+test('[RING1] a ring that comes after another node has told of the end stops again, and one that was there before hears nothing twice', async () => {
+  for (const isSlow of [true, false]) {
+    const { delivery, told, commit, apply, way, invited, final } = setUp()
+    time = invited.call.startedAt
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (isSlow) way.until = promise
+    const rung = apply(invited)
+    if (!isSlow) await rung
+    commit(invited, final)
+    // Where it does not ring yet the other node tells nobody.
+    if (!isSlow) await apply(final)
+    delivery.hear(callKey(final.call), 2)
+    resolve()
+    await rung
+    await delivery.catchUp(final.call)
+    expect(told).toEqual(['call.ringing', 'call.ended'])
+  }
+})
+
+test('[XFER1] who knows an old version of the first call tells of its end after the answer of the new one', async () => {
+  const { sessions, told } = setUp()
+  const place = { state: 'held', sessionId: 's', deviceId: null, node: 'node-1', settled: true } as const
+  const [first, next] = transferring().map((call) => ({ ...call, callerPlace: place })) as [AnsweredCall, RingingCall]
+  const over = ended(first)
+  const answer = accepted(next)
+  const toCaller = (step: Step, notice: Notice): Step => ({ ...step, event: { ...step.event, notices: [notice] } })
+  const steps = [
+    created(next),
+    toCaller(answer, { to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(answer.call) }),
+    toCaller(
+      { ...over, call: { ...over.call, transferredTo: next.callUuid } },
+      { to: { place: 'caller' }, event: 'call.ended', data: overData(over.call as OverCall, null) },
+    ),
+  ]
+  const stepsOfCall = ({ callUuid }: CallRef) => steps.filter(({ call }) => call.callUuid === callUuid)
+  const delivery = createDelivery({
+    ...{ sessions, now: () => time, isHeldElsewhere: () => false, onToldLeft() {}, onApplied() {}, onError() {} },
+    stepsAfter: (ref, version) => stepsOfCall(ref).filter(({ call }) => call.version > version),
+    leftOf: (ref) => stepsOfCall(ref).map(({ call: { version } }) => ({ row: version, version })),
+    load: (ref) => stepsOfCall(ref).at(-1)?.call,
+    nodes: { tell() {}, told() {} },
+  })
+  expect(await delivery.catchUp(first)).toBe('done')
+  expect(told).toEqual(['call.accepted', 'call.ended'])
 })
 
 test('versions that nobody handed on go first', async () => {

@@ -8,6 +8,7 @@ import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
 import { type CaughtUp, createCatchingUp } from './catching-up.ts'
 import { createHandingOn, type HandingOnOptions, sides } from './handing-on.ts'
 import { createKnownCalls, type KnownCalls } from './known-calls.ts'
+import { createLateRings } from './late-rings.ts'
 import { createNotices } from './notices.ts'
 import { createPlaces, type PlacesOptions } from './places.ts'
 import { createTurns } from './turns.ts'
@@ -58,15 +59,20 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const { undelivered, learn, hear, toldOf } = known
   const places = createPlaces({ ...options, known: known.calls })
   const notices = createNotices({ sessions, now })
-  const { handOn, handOnLeft } = createHandingOn({ ...options, known, places, notices })
+  const { handOn, handOnLeft } = createHandingOn({
+    ...{ ...options, known, places, notices },
+    catchUpFirst: (ref) => catchUpFirst(ref),
+  })
   const inTurn = createTurns(undelivered, onError)
-  const { catchUp, retry } = createCatchingUp({ known, inTurn, leftOf, load, handOnLeft })
+  const lateRings = createLateRings({ ...options, notices, inTurn })
+  const { catchUp, catchUpFirst, retry } = createCatchingUp({ known, inTurn, leftOf, load, handOnLeft })
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)
     const before = known.calls.get(key)
     learn(step.call)
     nodes.tell(step.call)
+    lateRings.began(step)
     const work = () => applyNow(key, step, before)
     return inTurn(key, () => (first === undefined ? work() : first.then(work)))
   }
@@ -78,7 +84,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const isLate = now() - step.event.at > lateMs
     if (!isLate && upTo >= version) return
     // Nobody else has heard of a call that has just begun.
-    if (!isLate && version === upTo + 1) return handOn(key, step, before)
+    if (!isLate && version === upTo + 1) return andThen(handOn(key, step, before), () => lateRings.done(step))
     return andThen(leftOf(step.call), (left) =>
       // Others have told what came before: mostly the ring of an answer.
       !isLate && left[0]?.version === version ? handOn(key, step) : handOnLeft(key, step.call, left, version),
@@ -87,9 +93,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   return {
     known: known.calls,
-    hear,
+    hear(key, version) {
+      hear(key, version)
+      lateRings.heard(key, version)
+    },
     learn,
-    sweep: known.sweep,
+    sweep(at, live) {
+      lateRings.sweep(at)
+      return known.sweep(at, live)
+    },
     apply,
     appendToPlace: places.append,
     adopt(call) {

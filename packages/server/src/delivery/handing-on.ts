@@ -18,6 +18,8 @@ export interface HandingOnOptions {
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
   /** Everybody was told of these rows, which are of some of these steps. */
   readonly onToldLeft: (rows: readonly LeftRow[], steps: readonly Step[]) => void
+  /** Everybody is told of another call before this goes on; rejects where that is not possible now. */
+  readonly catchUpFirst: (ref: CallRef) => Promise<void>
   /** Lets other nodes know that everybody was told of a step. */
   readonly nodes: Pick<Nodes, 'told'>
 }
@@ -45,7 +47,7 @@ interface Telling {
 export const sides = ['caller', 'callee'] as const
 
 export function createHandingOn(options: HandingOnOptions): HandingOn {
-  const { sessions, known, places, notices, stepsAfter, onToldLeft, nodes } = options
+  const { sessions, known, places, notices, stepsAfter, onToldLeft, catchUpFirst, nodes } = options
 
   function wasTold(key: string, call: Call): void {
     known.hear(key, call.version)
@@ -95,6 +97,9 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       const [oldest] = left
       if (oldest === undefined) return known.hear(key, call.version)
       const steps = await stepsAfter(call, oldest.version - 1)
+      // The side that was transferred reads that the new call was accepted before the end of the first one [XFER1].
+      const { product, transferredTo: callUuid } = steps.at(-1)?.call ?? call
+      if (callUuid !== undefined) await catchUpFirst({ product, callUuid })
       // Each step names the places as they are now: what waits at the earlier ones goes there before everything else. If
       // the answer is among the steps, nobody has a place before its gate is closed [REL2].
       const answer = steps.findIndex(isAnswer)
