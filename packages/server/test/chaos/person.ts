@@ -1,6 +1,7 @@
 import { relayLimits } from '@ringwire/protocol/events/webrtc'
 import type { Timers } from '../../src/ports/clock.ts'
 import type { Random } from '../fuzz/random.ts'
+import type { Doer, Habits } from './habits.ts'
 import type { Frame, FrameData, Snapshot } from './recording.ts'
 import { TrackedCall } from './tracked-call.ts'
 
@@ -17,6 +18,8 @@ export interface PersonOptions {
   readonly pace?: number
   /** It has other phones, too: an answered call whose place is not here is on one of them. */
   readonly hasOthers?: boolean
+  /** What it does beside calling and answering; nothing where they are not given. */
+  readonly habits?: Habits
 }
 
 /** What somebody calls with. */
@@ -47,11 +50,14 @@ export class Person {
   private readonly newUuid: () => string
   private readonly pace: number
   private readonly hasOthers: boolean
+  private readonly habits: Habits | undefined
+  private readonly doer: Doer
   private readonly calls = new Map<string, TrackedCall>()
   private readonly under = new Set<Promise<void>>()
   private stopping = false
 
-  constructor(phone: Handset, { userId, others, random, timers, newUuid, pace = 1, hasOthers = false }: PersonOptions) {
+  constructor(phone: Handset, options: PersonOptions) {
+    const { userId, others, random, timers, newUuid, pace = 1, hasOthers = false, habits } = options
     this.phone = phone
     this.userId = userId
     this.others = others
@@ -60,6 +66,16 @@ export class Person {
     this.newUuid = newUuid
     this.pace = pace
     this.hasOthers = hasOthers
+    this.habits = habits
+    this.doer = {
+      ...{ userId, others, timers },
+      ask: (event, data) => this.insist(event, data),
+      send: (event, data) => void phone.request(event, data),
+      join: (callUuid, side, peer) => (this.calls.has(callUuid) ? undefined : this.track(callUuid, side, peer)),
+      goOn: (call) => this.run(call.answeredOrOver().then(() => this.talk(call))),
+      end: (callUuid) => this.calls.get(callUuid)?.end(),
+      believe: (call, status) => this.believe(call, status),
+    }
   }
 
   /** Calls people until told to stop. */
@@ -92,8 +108,11 @@ export class Person {
     while (!this.stopping) {
       await this.timers.sleep(this.pause('betweenCalls'))
       if (this.stopping || this.calls.size >= mostCalls) continue
-      const peer = this.random.pick(this.others)
-      if (![...this.calls.values()].some((call) => call.peer === peer)) await this.callSomebody(peer)
+      await this.habits?.look(this.doer)
+      const group = this.habits?.group()
+      const peer = group ?? this.random.pick(this.others)
+      if (![...this.calls.values()].some((call) => call.peer === peer))
+        await this.callSomebody(peer, group !== undefined)
     }
   }
 
@@ -114,10 +133,11 @@ export class Person {
     }
   }
 
-  private async callSomebody(peer: string): Promise<void> {
+  private async callSomebody(peer: string, isGroup: boolean): Promise<void> {
     const call = this.track(this.newUuid(), 'caller', peer)
-    const data = { callee_user_id: peer, callee_role: role, call_uuid: call.callUuid }
-    const invited = await this.insist('call.invite', data)
+    const callee = isGroup ? { callee_group: peer } : { callee_user_id: peer }
+    this.habits?.afterInvite(this.doer, call)
+    const invited = await this.insist('call.invite', { ...callee, callee_role: role, call_uuid: call.callUuid })
     // The service may name another call, which the two have already [INV7].
     const named = invited.data?.call_uuid
     if (invited.error !== undefined || named === undefined) {
@@ -127,6 +147,8 @@ export class Person {
     if (named !== call.callUuid) {
       call.end()
       await this.insist('call.end', { call_uuid: named })
+      // One that was handed over to this person is known here.
+      this.calls.get(named)?.end()
       return
     }
     call.known = true
@@ -167,11 +189,13 @@ export class Person {
     const connectsAt = random.int(rounds + 1)
     for (let i = 0; i < rounds && !call.isOver; i++) {
       if (i === connectsAt) void this.insist('call.connected', { call_uuid: call.callUuid })
+      await this.habits?.inTalk(this.doer, call, i)
       if (random.chance(longChance)) this.relay(call, 8 + random.int(32), true)
       else this.relay(call, 1 + random.int(2))
       await call.overWithin(this.pause('relay'))
     }
     await call.overWithin(random.chance(0.6) ? this.pause('talk') : longestTalkMs)
+    await this.habits?.atEnd(call)
     if (!call.isOver) await this.hangUp(call, 'call.end')
   }
 
@@ -210,6 +234,7 @@ export class Person {
     const { call_uuid: callUuid, caller_user_id: caller, ended_at: endedAt } = frame.data ?? {}
     if (callUuid === undefined) return
     const call = this.calls.get(callUuid)
+    this.habits?.onPush(this.doer, frame, call)
     if (frame.event === 'call.ringing') {
       if (call !== undefined || caller === undefined) return
       const ringing = this.track(callUuid, 'callee', caller)

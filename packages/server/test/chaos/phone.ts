@@ -23,6 +23,8 @@ export interface PhoneOptions {
   readonly dial: (query: string, events: LineEvents) => { readonly node: number; readonly line: Line }
   readonly random: Random
   readonly timers: Pick<Timers, 'after'>
+  /** What its client understands, as it says it when it connects [EXT6]. */
+  readonly can?: string
   /** Now, in ms since the recording's start. */
   readonly at: () => number
   readonly onPush: (frame: Frame) => void
@@ -81,11 +83,12 @@ export class Phone {
   }
 
   connect(): void {
-    const { at, dial } = this.options
+    const { at, dial, can } = this.options
     const socket = this.sockets++
     this.ready = false
     this.openedAt = at()
-    const { node, line } = dial(queryOf(this.session.point), {
+    const query = queryOf(this.session.point)
+    const { node, line } = dial(can === undefined ? query : `${query}&can=${can}`, {
       onText: (text) => {
         // What arrives on a socket that was given up was not seen.
         if (line === this.socket) this.take(socket, inShort(JSON.parse(text) as Frame))
@@ -99,12 +102,12 @@ export class Phone {
     this.socket = line
   }
 
-  private comeBack(): void {
+  private comeBack(awayMs = 0): void {
     this.ready = false
     this.socket = undefined
     if (this.leaving) return
     const { random, timers } = this.options
-    timers.after(random.int(this.backoffMs) + 1, () => {
+    timers.after(awayMs + random.int(this.backoffMs) + 1, () => {
       if (this.socket === undefined && !this.leaving) this.connect()
     })
     this.backoffMs = Math.min(longestBackoffMs, this.backoffMs * 2)
@@ -120,11 +123,11 @@ export class Phone {
     if (waitsForHello || waitsForReply) this.lose()
   }
 
-  /** The network is gone: nothing of it is said to anybody. */
-  lose(): void {
+  /** The network is gone: nothing of it is said to anybody. It is back after `awayMs` at the earliest. */
+  lose(awayMs?: number): void {
     const lost = this.socket
     if (lost === undefined) return
-    this.comeBack()
+    this.comeBack(awayMs)
     lost.reset()
   }
 

@@ -25,6 +25,9 @@ export interface FrameData {
   readonly epoch?: string
   readonly active_calls?: readonly Snapshot[]
   readonly volatile?: boolean
+  readonly new_call_uuid?: string
+  readonly to?: { readonly user_id: string | null }
+  readonly by?: { readonly user_id: string } | null
   readonly from_user_id?: string
   readonly caller_user_id?: string
   readonly callee_user_id?: string
@@ -40,10 +43,13 @@ export interface Snapshot {
   readonly version: number
   readonly direction: string
   readonly holds_place: boolean
+  readonly elsewhere?: boolean
+  readonly peer?: { readonly user_id: string | null }
 }
 
 export interface FrameError {
   readonly code: string
+  readonly reason?: string
   readonly status?: string
   readonly call_uuid?: string
   readonly retryable?: boolean
@@ -73,6 +79,11 @@ export interface CallRow {
   readonly connected_at: number | null
   readonly ended_at: number | null
   readonly end_reason: string | null
+  /** Of a call to a group: at whom it rang [GROUP1]. */
+  readonly members?: readonly string[]
+  /** Of a call that began as a transfer, and of one that was transferred: the other one's uuid [XFER1]. */
+  readonly transferred_from?: string
+  readonly transferred_to?: string
 }
 
 /** A row of `call_events`. */
@@ -82,6 +93,8 @@ export interface EventRow {
   readonly type: string
   readonly at: number
   readonly by_user: string | null
+  /** The session that did it. An older recording has none. */
+  readonly by_session?: string | null
 }
 
 export interface History {
@@ -134,6 +147,8 @@ export type StoreKind = 'postgresql' | 'sqlite'
 
 export interface Header {
   readonly seed: number
+  /** A backend decides on invites [HOOK5]. */
+  readonly decides?: true
   readonly nodes: number
   readonly store: StoreKind
   /** A recording of before there was a choice has none. */

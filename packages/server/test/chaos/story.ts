@@ -9,7 +9,7 @@ interface Line {
 /** Everything about one call, from everybody, in the order of time: lines to read. */
 export function storyOf({ header, traces, calls, events, hooks }: Recording, call: string): string[] {
   const row = calls.find(({ call_uuid }) => call_uuid === call)
-  const people = row === undefined ? traces.map(({ user }) => user) : [row.caller, row.callee]
+  const people = row === undefined ? traces.map(({ user }) => user) : [row.caller, row.callee, ...(row.members ?? [])]
   const lines: Line[] = []
   for (const { call_uuid, version, type, at, by_user } of events) {
     if (call_uuid === call) lines.push({ at: at - header.startedAt, text: `stored: ${version} ${type} by ${by_user}` })

@@ -11,6 +11,10 @@ export class TrackedCall {
   isOver = false
   /** Relays that this side has sent. */
   relayed = 0
+  /** How often this side has said what it sends [MEDIA1]. */
+  said = 0
+  /** The other side has handed it over, and the new call rings [XFER1]. */
+  isHandedOver = false
   readonly over: Promise<void>
   private readonly answered: Promise<void>
   private readonly timers: Pick<Timers, 'after'>

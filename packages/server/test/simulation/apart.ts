@@ -3,7 +3,7 @@ import { type Facts, factsOf, overStatuses } from '../chaos/check/facts.ts'
 import type { Report } from '../chaos/check/findings.ts'
 import { isThere } from '../chaos/check/patience.ts'
 import { outcomeOf, type Reading, read, type SeenRequest } from '../chaos/check/reading.ts'
-import { checkStreams } from '../chaos/check/streams.ts'
+import { checkStreams, finals } from '../chaos/check/streams.ts'
 import type { Recording, Trace } from '../chaos/recording.ts'
 
 /**
@@ -13,7 +13,8 @@ import type { Recording, Trace } from '../chaos/recording.ts'
 export function checkApart(traces: readonly Trace[], recording: Recording, report: Report): void {
   const readings = traces.map(read)
   const facts = factsOf(recording)
-  checkStreams(readings, facts, new Set(recording.header.apart), againOf(readings, recording.header), report)
+  const apart = new Set(recording.header.apart)
+  checkStreams(readings, facts, apart, againOf(readings, recording.header), report)
   const accepts = readings.flatMap((reading) =>
     reading.requests
       .filter(isAnswer)
@@ -45,7 +46,7 @@ function checkAnswers(call: string, answers: readonly Answered[], report: Report
 function checkEnds({ user, stretches }: Reading, facts: Facts, report: Report): void {
   for (const { frame, at } of stretches.flatMap(({ pushes }) => pushes)) {
     const { call_uuid: call = '', status = '' } = frame.data ?? {}
-    if (!frame.event.startsWith('call.') || !overStatuses.includes(status)) continue
+    if (!finals.includes(frame.event) || !overStatuses.includes(status)) continue
     const is = facts.get(call)?.row.status
     if (is !== status) report('disagrees', `${frame.event} says ${status}; it is ${is}`, { user, call, at })
   }

@@ -74,11 +74,11 @@ export class BasePhone implements Handset {
     this.line = line
   }
 
-  private comeBack(): void {
+  private comeBack(awayMs = 0): void {
     const { random, timers } = this.options
     this.isReady = false
     this.line = undefined
-    timers.after(random.int(backoffMs) + 1, () => {
+    timers.after(awayMs + random.int(backoffMs) + 1, () => {
       if (this.line === undefined) this.connect()
     })
   }
@@ -90,10 +90,10 @@ export class BasePhone implements Handset {
     if (this.isReady ? now - askedAt > patience.probeMs : now - this.openedAt > patience.helloMs) this.lose()
   }
 
-  lose(): void {
+  lose(awayMs?: number): void {
     const lost = this.line
     if (lost === undefined) return
-    this.comeBack()
+    this.comeBack(awayMs)
     lost.reset()
   }
 

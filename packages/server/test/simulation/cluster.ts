@@ -1,5 +1,6 @@
 import type { Random } from '../fuzz/random.ts'
 import { Database } from './database.ts'
+import type { DecidingBackend } from './deciding-backend.ts'
 import { SimulatedNode } from './node.ts'
 import { RedisWorld } from './redis.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -15,13 +16,16 @@ export class Cluster {
   readonly bugs: { node: number; at: number; line: string }[] = []
   private readonly scheduler: Scheduler
   private readonly random: Random
+  private readonly hook: DecidingBackend | undefined
   private count = 0
 
-  constructor(scheduler: Scheduler, random: Random) {
+  /** `hook`: of the backend that decides on invites. */
+  constructor(scheduler: Scheduler, random: Random, users: readonly string[] = [], hook?: DecidingBackend) {
+    this.hook = hook
     this.scheduler = scheduler
     this.random = random
     this.redis = new RedisWorld(scheduler)
-    this.database = new Database(scheduler, startedAt)
+    this.database = new Database(scheduler, startedAt, users)
   }
 
   /** Starts a node, or starts it again: it tries until its stores are there. */
@@ -34,6 +38,7 @@ export class Cluster {
         random: this.random.fork(),
         redis: this.redis,
         database: this.database,
+        hook: this.hook,
         onError: (error) => this.onError(index, error),
       })
       this.runs[index] = node

@@ -7,14 +7,17 @@ import {
   type LiveCall,
   type Outage,
   type Participant,
+  ringsAt,
   sideOf,
 } from '../../src/call/call.ts'
 import type { CallEvent, Step } from '../../src/call/effects.ts'
 import type { Beat, Beaten } from '../../src/cluster/heartbeats.port.ts'
 import type { Ended, InviteSituation } from '../../src/ports/call-store.ts'
+import type { Group, GroupName } from '../../src/ports/groups.ts'
 import { outageMs } from '../../src/ports/nodes.ts'
 import { type Left, type LeftRow, leaseMs, ownMs } from '../../src/ports/outbox.ts'
 import type { Seen } from '../../src/stores/sql/call-steps.ts'
+import { groupOf } from './groups.ts'
 import type { Scheduler } from './scheduler.ts'
 import { Holders } from './signs.ts'
 import { Server } from './way.ts'
@@ -48,13 +51,18 @@ export class Database extends Server {
   private lastRow = 0
   /** When each step of a call was committed, whatever its clock said. */
   private readonly commits = new Map<string, readonly number[]>()
+  /** At whom each call to a group rang: one that was answered forgets that in the end. */
+  private readonly rung = new Map<string, readonly string[]>()
   private readonly scheduler: Scheduler
   private readonly startedAt: number
+  private readonly users: readonly string[]
 
-  constructor(scheduler: Scheduler, startedAt: number) {
+  /** `users`: of whom groups are made. */
+  constructor(scheduler: Scheduler, startedAt: number, users: readonly string[] = []) {
     super()
     this.scheduler = scheduler
     this.startedAt = startedAt
+    this.users = users
   }
 
   get origin(): string {
@@ -74,6 +82,11 @@ export class Database extends Server {
 
   /** When a version of a call was committed, in ms since the epoch, by a clock that never jumped. */
   readonly committedAt = (callUuid: string, version: number): number => this.commits.get(callUuid)?.[version - 1] ?? 0
+
+  /** At whom a call to a group rang. */
+  rungBy({ callUuid }: Call): readonly string[] | undefined {
+    return this.rung.get(callUuid)
+  }
 
   /** Every call with its events, in the order in which they began. */
   get all(): readonly (readonly [call: Call, events: readonly CallEvent[]])[] {
@@ -104,7 +117,8 @@ export class Database extends Server {
       const key = callKey(call)
       this.calls.set(key, call)
       this.events.set(key, [...(this.events.get(key) ?? []), event])
-      const { callUuid } = call
+      const { callUuid, group } = call
+      if (group !== undefined && !this.rung.has(callUuid)) this.rung.set(callUuid, group.members)
       const before = this.commits.get(callUuid) ?? []
       this.commits.set(callUuid, [...before, Math.round(this.startedAt + this.scheduler.now)])
       this.outbox.set(++this.lastRow, { key, version: call.version, freeAt: this.now + ownMs })
@@ -128,6 +142,15 @@ export class Database extends Server {
 
   liveOf(...participants: readonly Participant[]): LiveCall[] {
     return this.live().filter((call) => participants.some((each) => sideOf(call, each) !== undefined))
+  }
+
+  /** Those that ring at a member of a group as well [GROUP1]. */
+  liveCallsOf(participant: Participant): LiveCall[] {
+    return this.live().filter((call) => sideOf(call, participant) !== undefined || ringsAt(call, participant))
+  }
+
+  group(name: GroupName): Group | undefined {
+    return groupOf(name, this.users)
   }
 
   live(): LiveCall[] {

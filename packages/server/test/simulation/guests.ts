@@ -1,12 +1,14 @@
 import { allowedActions } from '@ringwire/protocol/rest'
 import type { SessionClaims } from '../../src/auth/tokens.ts'
 import type { Timers } from '../../src/ports/clock.ts'
+import { capabilities, Habits } from '../chaos/habits.ts'
 import { Person, role } from '../chaos/person.ts'
 import { type LineEvents, Phone, type PhoneOptions } from '../chaos/phone.ts'
 import type { Trace } from '../chaos/recording.ts'
 import type { Random } from '../fuzz/random.ts'
 import { BasePhone } from './base-phone.ts'
 import { type Cluster, startedAt } from './cluster.ts'
+import { groupNames } from './groups.ts'
 import { uuidOf } from './names.ts'
 import { connect } from './network.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -21,10 +23,13 @@ export interface GuestsOptions {
   readonly cluster: Cluster
   /** Of nodes. */
   readonly count: number
-  readonly users: number
+  /** Of people. */
+  readonly names: readonly string[]
   readonly random: Random
   readonly timers: Timers
   readonly at: () => number
+  /** What their habits are drawn from; undefined: they only call and answer. */
+  readonly habits?: Random | undefined
 }
 
 /** One phone and who uses it: somebody with two phones is two who do not talk to each other. */
@@ -40,8 +45,7 @@ export interface Guest {
 }
 
 export function invite(options: GuestsOptions): Guest[] {
-  const { users, random } = options
-  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  const { names, random } = options
   return names.flatMap((userId, i) => {
     const others = names.filter((name) => name !== userId)
     const own = random.fork()
@@ -62,13 +66,13 @@ interface Who {
   readonly nth: number
 }
 
-function guestOf({ scheduler, cluster, count, random, timers, at }: GuestsOptions, who: Who): Guest {
+function guestOf({ scheduler, cluster, count, random, timers, at, habits }: GuestsOptions, who: Who): Guest {
   const { userId, others, isApart, isBase, nth } = who
   const name = `${userId}, phone ${nth}`
   const [ways, wires, uuids] = [random.fork(), random.fork(), random.fork()]
   const claims = claimsOf(userId, name)
   const options: Omit<PhoneOptions, 'onFresh'> = {
-    ...{ userId, timers, at, random: random.fork() },
+    ...{ userId, timers, at, random: random.fork(), ...(habits !== undefined && { can: capabilities }) },
     dial(query: string, events: LineEvents) {
       const node = ways.int(count)
       return { node, line: connect(scheduler, wires, cluster.runs[node], claims, query, events) }
@@ -86,8 +90,13 @@ function guestOf({ scheduler, cluster, count, random, timers, at }: GuestsOption
     newUuid,
     pace,
     hasOthers: isApart,
+    ...(habits !== undefined && !isBase && { habits: habitsOf(habits.fork(), isApart) }),
   })
   return { phone, person, name, trace: phone.trace, isBase, isApart }
+}
+
+function habitsOf(random: Random, takes: boolean): Habits {
+  return new Habits({ random, role, groups: groupNames, takes })
 }
 
 function claimsOf(userId: string, deviceId: string): SessionClaims {

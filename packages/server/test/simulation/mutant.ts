@@ -1,5 +1,5 @@
-/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO usual|own`. */
-import { live } from './world.ts'
+/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO usual|own plain|all`. */
+import { live, type WorldOptions } from './world.ts'
 
 const [nodes, users, seconds, from, to] = process.argv.slice(2, 7).map(Number) as [
   number,
@@ -8,7 +8,11 @@ const [nodes, users, seconds, from, to] = process.argv.slice(2, 7).map(Number) a
   number,
   number,
 ]
-const faults = process.argv[7] === 'usual' ? ({ mix: 'usual' } as const) : {}
+const [mix, who] = process.argv.slice(7, 9)
+const faults: Pick<WorldOptions, 'mix' | 'people'> = {
+  ...(mix === 'usual' && { mix: 'usual' }),
+  ...(who === 'plain' && { people: 'plain' }),
+}
 
 /** What is wrong in the world of a seed, in a word. */
 async function wrongIn(seed: number): Promise<string | undefined> {

@@ -25,8 +25,8 @@ interface Found {
 }
 
 /** The first seed that shows something; null where none does. */
-async function firstFound(mix: 'usual' | 'own'): Promise<Found | null> {
-  const args = [...[world.nodes, world.users, world.seconds, 1, mostSeeds].map(String), mix]
+async function firstFound(mix: 'usual' | 'own', people: 'plain' | 'all'): Promise<Found | null> {
+  const args = [...[world.nodes, world.users, world.seconds, 1, mostSeeds].map(String), mix, people]
   const child = Bun.spawn(['nice', '-n', '19', process.execPath, join(server, 'test/simulation/mutant.ts'), ...args], {
     stdout: 'pipe',
     stderr: 'inherit',
@@ -39,15 +39,15 @@ async function firstFound(mix: 'usual' | 'own'): Promise<Found | null> {
   return last === 'null' || last.startsWith('{') ? (JSON.parse(last) as Found | null) : { seed: 0, kind: 'stuck' }
 }
 
-test(
-  `what is not broken shows nothing within ${mostSeeds} seeds`,
-  async () => {
-    expect(await firstFound('usual')).toBeNull()
+test.each(['plain', 'all'] as const)(
+  `what is not broken shows nothing within ${mostSeeds} seeds, people: %s`,
+  async (people) => {
+    expect(await firstFound('usual', people)).toBeNull()
   },
   2 * limitMs,
 )
 
-for (const { name, file, find, put, mix = 'usual' } of mutations.filter(({ name }) => !(name in notFound))) {
+for (const { name, file, find, put, mix = 'usual', people } of mutations.filter(({ name }) => !(name in notFound))) {
   test(
     `${name}: found within ${mostSeeds} seeds`,
     async () => {
@@ -58,7 +58,7 @@ for (const { name, file, find, put, mix = 'usual' } of mutations.filter(({ name 
         text.replace(find, () => put),
       )
       try {
-        const found = await firstFound(mix)
+        const found = await firstFound(mix, people)
         console.log(`${name}: ${found === null ? 'not found' : `seed ${found.seed}, ${found.kind}`}`)
         expect(found).not.toBeNull()
       } finally {

@@ -9,6 +9,7 @@ import { createGateway, type Gateway } from '../../src/signaling/gateway.ts'
 import type { GatewayOptions } from '../../src/signaling/gateway-options.ts'
 import type { Random } from '../fuzz/random.ts'
 import { type BackendOptions, createBackend, type SimulatedBackend } from './backend.ts'
+import { type DecidingBackend, decidingSettings } from './deciding-backend.ts'
 import { uuidOf } from './names.ts'
 import type { Host } from './scheduler.ts'
 
@@ -26,7 +27,10 @@ const finalsMs = 120_000
 /** It takes 5 ms to make, and knows nothing of a node. */
 const parse = createMessageParser()
 
-export type NodeOptions = Pick<BackendOptions, 'name' | 'scheduler' | 'random' | 'redis' | 'database' | 'onError'>
+export type NodeOptions = Pick<BackendOptions, 'name' | 'scheduler' | 'random' | 'redis' | 'database' | 'onError'> & {
+  /** Who decides on invites; nobody where it is not given. */
+  readonly hook: DecidingBackend | undefined
+}
 
 /** One run of a node: all of the service but HTTP, tokens and what no call waits for, on simulated time and stores. */
 export class SimulatedNode {
@@ -76,8 +80,10 @@ export class SimulatedNode {
     const { cluster, members, nodes, stores } = this.backend
     const { timers } = this.host
     const { uptime, clock } = members
+    const { hook } = this.options
+    const settings = { ...defaultProductSettings, ...(hook !== undefined && decidingSettings) }
     const backend = {
-      stores: { ...stores, products: { settings: () => defaultProductSettings }, timeline: {} },
+      stores: { ...stores, products: { settings: () => settings }, timeline: {} },
       sessions: cluster.sessions,
       ...{ nodes, uptime, clock, isShared: true },
     } as unknown as DomainOptions['backend']
@@ -97,7 +103,7 @@ export class SimulatedNode {
       hearsEnds: () => false,
       isRelayOnly: () => false,
       mayTake: () => true,
-      inviteHook: { ask: () => Promise.reject(new Error('no product has an invite hook')) },
+      inviteHook: hook?.askedBy(timers, this.names.fork(), clock.now) ?? noHook,
       onError: this.options.onError,
       timers,
       newUuid: () => uuidOf(this.names),
@@ -170,6 +176,7 @@ export class SimulatedNode {
   }
 }
 
+const noHook = { ask: () => Promise.reject(new Error('no product has an invite hook')) }
 const silent = { record() {}, replace: () => '', relayed() {}, flush: async () => {}, flushAll: async () => {} }
 /** What no call waits for says nothing here. */
 const recorder = { ...silent, start() {}, stop: async () => {} }

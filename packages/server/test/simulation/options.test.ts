@@ -33,11 +33,18 @@ describe('the command line of npm run simulate', () => {
     expect(parsed).toMatchObject({ ok: true, options: { world: { ...defaultWorld, mix: 'usual' } } })
   })
 
+  test('people who only call and answer are asked for, too', () => {
+    const parsed = parseOptions(['--people', 'plain'])
+    expect(parsed).toMatchObject({ ok: true, options: { world: { ...defaultWorld, people: 'plain' } } })
+    expect(parseOptions(['--people', 'all'])).toEqual(parseOptions([]))
+  })
+
   test.each([
     [['--seeds', '0'], '--seeds is a whole number from 1 to 1000000, not 0'],
     [['--nodes', 'three'], '--nodes is a whole number from 2 to 9, not three'],
     [['--users', '1.5'], '--users is a whole number from 2 to 100, not 1.5'],
     [['--mix', 'calm'], '--mix is usual, own or clocks, not calm'],
+    [['--people', 'many'], '--people is all or plain, not many'],
     [['--sekonds', '5'], "Unknown option '--sekonds'"],
   ])('%j is refused with what is wrong', (args, message) => {
     const parsed = parseOptions(args)

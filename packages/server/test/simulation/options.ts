@@ -18,7 +18,8 @@ export type Parsed =
   | { readonly ok: true; readonly options: SimulateOptions }
   | { readonly ok: false; readonly message: string }
 
-export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--mix usual|own|clocks] [--record FILE]`
+export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--mix usual|own|clocks]
+  [--people all|plain] [--record FILE]`
 
 export const defaultWorld = { nodes: 3, users: 4, seconds: 60 } as const
 const mostSeed = 2 ** 32 - 1
@@ -33,6 +34,7 @@ export function parseOptions(args: string[]): Parsed {
     users: text,
     workers: text,
     mix: text,
+    people: text,
     record: text,
   }
   let values: Partial<Record<keyof typeof names, string>>
@@ -60,8 +62,14 @@ export function parseOptions(args: string[]): Parsed {
   const { mix = 'own' } = values
   if (mix !== 'own' && mix !== 'usual' && mix !== 'clocks')
     return { ok: false, message: `--mix is usual, own or clocks, not ${mix}` }
+  const { people = 'all' } = values
+  if (people !== 'all' && people !== 'plain') return { ok: false, message: `--people is all or plain, not ${people}` }
   const { seeds, from, workers, ...sizes } = numbers
-  const world = mix === 'own' ? sizes : ({ ...sizes, mix } as const)
+  const of: Pick<WorldOptions, 'mix' | 'people'> = {
+    ...(mix !== 'own' && { mix }),
+    ...(people === 'plain' && { people: 'plain' }),
+  }
+  const world = { ...sizes, ...of }
   return { ok: true, options: { seeds, from, workers, world, record: values.record ?? null } }
 }
 

@@ -3,6 +3,7 @@ import type { Step } from '../../src/call/effects.ts'
 import type { Heartbeats } from '../../src/cluster/heartbeats.port.ts'
 import { type CallSteps, type LiveCallReads, pageSize } from '../../src/ports/call-store.ts'
 import type { Timers } from '../../src/ports/clock.ts'
+import type { Groups } from '../../src/ports/groups.ts'
 import type { Outbox } from '../../src/ports/outbox.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { createGroupCommit } from '../../src/stores/postgres/group-commit.ts'
@@ -106,7 +107,7 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
     load,
     note,
     stepsAfter: (ref, version) => read(() => database.stepsAfter(ref, version)),
-    liveCallsOf: (participant) => read(() => database.liveOf(participant)),
+    liveCallsOf: (participant) => read(() => database.liveCallsOf(participant)),
     inCall: (participants: readonly Participant[]) =>
       read(() => participants.map((participant) => database.isInCall(participant))),
     lastAnswered: async (participants) => participants.map(() => null),
@@ -130,7 +131,8 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
     leave: (node, ms) => beat(() => database.leave(node), ms),
     close: async () => {},
   }
-  return { calls, outbox, heartbeats, ways, commits: () => commits.counts.commits }
+  const groups: Pick<Groups, 'get'> = { get: (name) => read(() => database.group(name)) }
+  return { calls, outbox, groups, heartbeats, ways, commits: () => commits.counts.commits }
 }
 
 function writeOf(steps: readonly Step[], seen: Seen | undefined): Write {

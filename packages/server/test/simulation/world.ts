@@ -1,12 +1,16 @@
+import type { Call } from '../../src/call/call.ts'
 import type { Timers } from '../../src/ports/clock.ts'
 import { check, type Verdict } from '../chaos/check/check.ts'
-import type { Violation } from '../chaos/check/findings.ts'
+import type { Report, Violation } from '../chaos/check/findings.ts'
+import { role } from '../chaos/person.ts'
 import type { CallRow, EventRow, Header, Recording, Trace } from '../chaos/recording.ts'
 import { Random } from '../fuzz/random.ts'
 import { checkApart } from './apart.ts'
 import { createJumps, onOneClock } from './clocks.ts'
 import { Cluster, startedAt } from './cluster.ts'
 import type { Database } from './database.ts'
+import { checkDecided } from './decided.ts'
+import { DecidingBackend } from './deciding-backend.ts'
 import { createFaults } from './faults.ts'
 import { type Guest, invite } from './guests.ts'
 import { mixOf, usualMix } from './mixes.ts'
@@ -26,6 +30,8 @@ export interface WorldOptions {
    * beside that. Undefined: its own.
    */
   readonly mix?: 'usual' | 'clocks'
+  /** `plain`: people call and answer, and nothing else, as in the seeds that were recorded before they did more. */
+  readonly people?: 'plain'
 }
 
 export interface Outcome {
@@ -43,6 +49,13 @@ export interface Outcome {
 
 /** Tells what clocks do from what else is drawn from a seed. */
 const clocksSalt = 0x51ab7e11
+/** The same of what people do beside calling and answering, and of who decides on their invites. */
+const habitsSalt = 0x2c1b3c6d
+/** How often a backend decides on the invites of a world. */
+const hookChance = 0.5
+/** How often a phone sleeps that loses its network, and for how long at most, in ms. */
+const sleepChance = 0.25
+const longestSleepMs = 14_000
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */
 const networkLossMs = 20_000
@@ -56,7 +69,10 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const { seed, nodes: count, users, seconds, without = [] } = options
   const random = new Random(seed)
   const scheduler = new Scheduler(random.fork())
-  const cluster = new Cluster(scheduler, random.fork())
+  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  const habits = options.people === 'plain' ? undefined : new Random(Math.imul(seed ^ habitsSalt, 0x85ebca6b))
+  const hook = habits?.chance(hookChance) === true ? new DecidingBackend(role, names) : undefined
+  const cluster = new Cluster(scheduler, random.fork(), names, hook)
   const { timers } = new Host(scheduler, random.fork())
   const at = () => Math.round(scheduler.now * 10) / 10
   const stuck: string[] = []
@@ -65,7 +81,8 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const faults = createFaults({ cluster, count, random: random.fork(), timers, at, without, mix })
   const jumps = createJumps({ cluster, random: new Random(Math.imul(seed ^ clocksSalt, 0x85ebca6b)), timers, at })
   const hasJumps = options.mix === 'clocks'
-  const people = invite({ scheduler, cluster, count, users, random: random.fork(), timers, at })
+  const people = invite({ scheduler, cluster, count, names, random: random.fork(), timers, at, habits })
+  const sleeps = habits?.fork()
 
   async function course(): Promise<void> {
     await Promise.all(Array.from({ length: count }, (_, i) => cluster.start(i)))
@@ -74,7 +91,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
     timers.every(tickMs, () => {
       for (const { phone } of people) {
         phone.tick()
-        if (!isCalm && networks.int(networkLossMs / tickMs) === 0) phone.lose()
+        if (!isCalm && networks.int(networkLossMs / tickMs) === 0) phone.lose(sleepMs(sleeps))
       }
     })
     for (const { phone, person } of people) {
@@ -98,25 +115,35 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   await scheduler.runAtOnce(seconds * 1_000 + 10 * endPatienceMs, () => isOver)
   if (failure !== undefined) throw failure
   if (!isOver) stuck.push('the world does not come to an end')
-  const more = { stuck, faults: [...faults.records, ...jumps.records], bugs: cluster.bugs }
-  const { recording, verdict } = judge(people, recordingOf(options, people, cluster.database, more), (seen) =>
+  const more = {
+    stuck,
+    ...(hook !== undefined && { decides: true as const }),
+    faults: [...faults.records, ...jumps.records],
+    bugs: cluster.bugs,
+  }
+  const { recording, verdict } = judge(people, recordingOf(options, people, cluster.database, more), hook, (seen) =>
     hasJumps ? onOneClock(seen, cluster.database) : seen,
   )
   const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
   return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn(), mix: mix.name }
 }
 
+/** For how long a phone that loses its network sleeps, in ms. */
+function sleepMs(random: Random | undefined): number {
+  return random?.chance(sleepChance) === true ? random.int(longestSleepMs) : 0
+}
+
 function recordingOf(
   { seed, nodes, users, seconds }: WorldOptions,
   people: readonly Guest[],
   database: Database,
-  more: Required<Pick<Header, 'stuck' | 'faults' | 'bugs'>>,
+  more: Required<Pick<Header, 'stuck' | 'faults' | 'bugs'>> & Pick<Header, 'decides'>,
 ): Recording {
   return {
     header: {
       ...({ seed, nodes, store: 'postgresql', redis: 'one', users, durationS: seconds, startedAt } as const),
       resumeWindowMs: times.resumeWindowMs,
-      ...{ stuck: more.stuck, faults: more.faults, crashes: [], bugs: more.bugs },
+      ...{ ...more, crashes: [] },
       apart: [...new Set(people.filter(({ isApart }) => isApart).map(({ person }) => person.userId))],
     },
     traces: tracesOf(people, false),
@@ -128,12 +155,19 @@ function recordingOf(
 }
 
 /** `onClock`: what was seen, on the clock that the checker goes by. */
-function judge(people: readonly Guest[], recorded: Recording, onClock: (seen: Recording) => Recording) {
+function judge(
+  people: readonly Guest[],
+  recorded: Recording,
+  backend: DecidingBackend | undefined,
+  onClock: (seen: Recording) => Recording,
+) {
   const recording = onClock(recorded)
   const { violations, counts } = check(recording)
   const more: Violation[] = []
   const { traces } = onClock({ ...recorded, traces: tracesOf(people, true) })
-  checkApart(traces, recording, (kind, text, where = {}) => more.push({ kind, text, ...where } as Violation))
+  const report: Report = (kind, text, where = {}) => more.push({ kind, text, ...where } as Violation)
+  checkApart(traces, recording, report)
+  if (backend !== undefined) checkDecided(recording, backend, report)
   return { recording, verdict: { violations: [...violations, ...more], counts } }
 }
 
@@ -176,6 +210,15 @@ async function finish(people: readonly Guest[], { database }: Cluster, timers: T
   return stuck
 }
 
+/** What few calls have. */
+function linksOf({ transferred, transferredTo }: Call, members: readonly string[] | undefined): Partial<CallRow> {
+  return {
+    ...(members !== undefined && { members }),
+    ...(transferred !== undefined && { transferred_from: transferred.from }),
+    ...(transferredTo !== undefined && { transferred_to: transferredTo }),
+  }
+}
+
 function rowsOf(database: Database): { calls: CallRow[]; events: EventRow[] } {
   const calls = database.all.map(([call]): CallRow => {
     const over = 'endedAt' in call ? call : undefined
@@ -192,11 +235,19 @@ function rowsOf(database: Database): { calls: CallRow[]; events: EventRow[] } {
       connected_at: answered?.connectedAt ?? null,
       ended_at: over?.endedAt ?? null,
       end_reason: over?.endReason ?? null,
+      ...linksOf(call, database.rungBy(call)),
     }
   })
   const events = database.all.flatMap(([call, all]) =>
     all.map(({ type, at, by }, i): EventRow => {
-      return { call_uuid: call.callUuid, version: i + 1, type, at, by_user: by?.userId ?? null }
+      return {
+        call_uuid: call.callUuid,
+        version: i + 1,
+        type,
+        at,
+        by_user: by?.userId ?? null,
+        by_session: by?.sessionId ?? null,
+      }
     }),
   )
   return { calls, events }

@@ -3,6 +3,7 @@ import { againOf } from './again.ts'
 import { type Counts, countsOf } from './counts.ts'
 import { checkDatabase, factsOf } from './facts.ts'
 import type { Report, Violation } from './findings.ts'
+import { checkGroups } from './groups.ts'
 import { checkHistories } from './histories.ts'
 import { checkHooks } from './hooks.ts'
 import { checkLosses, lossesOf } from './losses.ts'
@@ -13,8 +14,11 @@ import { checkRefusals } from './refusals.ts'
 import { checkRelays } from './relays.ts'
 import { checkRequests } from './requests.ts'
 import { checkRings } from './rings.ts'
+import { checkSaid } from './said.ts'
 import { checkStreams } from './streams.ts'
+import { checkTakes } from './takes.ts'
 import { checkTold } from './told.ts'
+import { checkTransfers } from './transfers.ts'
 
 export interface Verdict {
   readonly violations: readonly Violation[]
@@ -47,11 +51,16 @@ export function check(recording: Recording): Verdict {
   checkStreams(readings, facts, apart, mayComeAgain, report)
   checkLosses(losses, report)
   checkRequests(readings, facts, header.startedAt, apart, report)
-  checkRefusals(readings, facts, header.startedAt, report)
+  checkRefusals(readings, facts, header, report)
   checkTold(readings, facts, report)
   checkRings(readings, facts, header.startedAt, report)
   checkNotices(readings, facts, header.startedAt, patience, report)
   checkRelays({ readings, facts, startedAt: header.startedAt, patience, apart, mayComeAgain, report })
+  checkTransfers(readings, facts, header.startedAt, report)
+  checkGroups(readings, facts, header.startedAt, patience, report)
+  const all = [...readings, ...tracesApart.map(read)]
+  checkTakes({ readings: all, facts, startedAt: header.startedAt, apart, patience, report })
+  checkSaid({ readings, facts, startedAt: header.startedAt, patience, apart, report })
   checkHistories(histories, facts, report)
   checkHooks(hooks, facts, report)
   return { violations, counts: countsOf(recording, readings, losses) }

@@ -34,7 +34,7 @@ function isDue(until: number): boolean {
   ]
   const readings = [phone('user-1', ...invite), phone('user-2')].map((each) => [each.user, each] as const)
   const fault = { kind: 'Redis stopped', target: 'Redis', from: 20_500, until } as const
-  return createDueRings(new Map(readings), createPatience(headerOf(fault)))(facts.get('c')!, 20_000)
+  return createDueRings(new Map(readings), createPatience(headerOf(fault)))(facts.get('c')!, 'user-2', 20_000)
 }
 
 test('[RING1] a ring that could not be told while it rang is due for 10 s after its end, and not later', () => {

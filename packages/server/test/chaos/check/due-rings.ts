@@ -3,8 +3,8 @@ import { clockSlackMs } from './findings.ts'
 import { isThere, type Patience } from './patience.ts'
 import type { Reading } from './reading.ts'
 
-/** Whether the callee of a call that was decided on at `at` has to hear it ring. */
-export type IsRingDue = (fact: CallFacts, at: number) => boolean
+/** Whether somebody has to hear a call ring that was decided on at `at`. */
+export type IsRingDue = (fact: CallFacts, user: string, at: number) => boolean
 
 /** So long after its end a ring that could not be told before is worth telling, in ms [RING1]. */
 const lateRingMs = 10_000
@@ -16,8 +16,8 @@ const lateRingMs = 10_000
  */
 export function createDueRings(readings: ReadonlyMap<string, Reading>, patience: Patience): IsRingDue {
   const heard = firstHeard([...readings.values()])
-  return ({ reached, row }, at) => {
-    const callee = readings.get(row.callee)
+  return ({ reached, row }, user, at) => {
+    const callee = readings.get(user)
     if (callee === undefined || !isThere(callee, at, at + clockSlackMs)) return false
     const [, over = row.ring_expires_at] = [...reached].find(([status]) => status !== 'ringing') ?? []
     const overAt = at + over - row.started_at - clockSlackMs
@@ -25,7 +25,7 @@ export function createDueRings(readings: ReadonlyMap<string, Reading>, patience:
     const knownAt = heard.get(row.call_uuid)
     if (knownAt === undefined) return false
     const nodes = [callee, readings.get(row.caller)].map((reading) => nodeAt(reading, knownAt))
-    const heardBy = patience.heardBy(knownAt, row.callee, nodes)
+    const heardBy = patience.heardBy(knownAt, user, nodes)
     return heardBy <= overAt + lateRingMs && isThere(callee, at, heardBy)
   }
 }

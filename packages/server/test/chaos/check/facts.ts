@@ -49,6 +49,11 @@ export function sideOf({ row }: CallFacts, user: string): 'caller' | 'callee' | 
   return row.callee === user ? 'callee' : undefined
 }
 
+/** Whether a call to a group rang at somebody, who is in it only if it answered [GROUP1]. */
+export function isRung({ row }: CallFacts, user: string): boolean {
+  return row.members?.includes(user) === true
+}
+
 /** What the database says of each call has to agree with itself. */
 export function checkDatabase(facts: Facts, report: Report): void {
   for (const [call, fact] of facts) {
@@ -58,6 +63,8 @@ export function checkDatabase(facts: Facts, report: Report): void {
     if (versions !== expected)
       report('versions', `call_events has ${versions} of a call of version ${row.version}`, { call })
     const ends = events.filter(({ type }) => overStatuses.includes(type))
+    const accepts = events.filter(({ type }) => type === 'accepted').length
+    if (accepts > 1) report('terminal', `it was accepted ${accepts} times`, { call })
     if (ends.length > 1)
       report('terminal', `ends: ${ends.map(({ type, version }) => `${type} (${version})`)}`, { call })
     if (!isOver) report('terminal', `it is still ${row.status}`, { call })

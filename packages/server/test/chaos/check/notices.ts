@@ -9,6 +9,8 @@ import type { Reading } from './reading.ts'
 interface Owed {
   readonly user: string
   readonly pushes: readonly string[]
+  /** The call that the push names, where it is another one. */
+  readonly about?: string
 }
 
 /** Every transition is told to those whom it concerns, unless a loss was declared to them [ORD3, EXT3]. */
@@ -28,7 +30,7 @@ export function checkNotices(
         const at = event.at - startedAt
         if (reading === undefined) continue
         if ([at, patience.storedBy(at)].some((due) => isHeard(reading, owed, event, due, patience))) continue
-        if (event.type === 'invited' && !isRingDue(fact, at)) continue
+        if (owed.pushes.includes('call.ringing') && !isRingDue(fact, owed.user, at)) continue
         const where = { user: owed.user, call: event.call_uuid, at }
         report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)
       }
@@ -36,13 +38,19 @@ export function checkNotices(
   }
 }
 
-function owedFor({ type, by_user: by }: EventRow, { row, reached }: CallFacts): Owed[] {
-  const { caller, callee } = row
-  if (type === 'invited') return [{ user: callee, pushes: ['call.ringing'] }]
+function owedFor({ type, version, by_user: by }: EventRow, { row, reached }: CallFacts): Owed[] {
+  const { caller, callee, members = [callee], transferred_from: first } = row
+  if (type === 'invited') {
+    const rung = members.map((user) => ({ user, pushes: ['call.ringing'] }))
+    return first === undefined ? rung : [...rung, { user: caller, pushes: ['call.transferring'], about: first }]
+  }
+  if (type === 'transfer_failed') return [caller, callee].map((user) => ({ user, pushes: ['call.transfer_failed'] }))
   if (type === 'accepted') return [{ user: caller, pushes: ['call.accepted'] }]
   if (type === 'connected') return [{ user: by === caller ? callee : caller, pushes: ['call.status'] }]
-  if (!overStatuses.includes(type) || type === 'busy') return []
-  const others = [caller, callee].filter((user) => user !== by)
+  // Nobody hears of a call that a backend refused, or its caller withdrew: it never rang [HOOK5].
+  if (!overStatuses.includes(type) || type === 'busy' || version === 1) return []
+  // Nobody hung up a call that was transferred.
+  const others = [caller, callee].filter((user) => user !== by || row.end_reason === 'transferred')
   if (type === 'rejected') return others.map((user) => ({ user, pushes: ['call.rejected'] }))
   const wasAnswered = reached.has('accepted')
   // A phone that was away while it rang has nothing to be told of.
@@ -50,7 +58,7 @@ function owedFor({ type, by_user: by }: EventRow, { row, reached }: CallFacts): 
   return heard.map((user) => ({ user, pushes: [`call.${type}`] }))
 }
 
-function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number, patience: Patience): boolean {
+function isHeard(reading: Reading, { pushes, about }: Owed, event: EventRow, at: number, patience: Patience): boolean {
   const first = reading.stretches.findLastIndex(({ from }) => from + clockSlackMs < at)
   const stretch = reading.stretches[first]
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
@@ -58,5 +66,6 @@ function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number
   const isEnd = overStatuses.includes(event.type)
   const told = isEnd ? reading.stretches.slice(first) : [stretch]
   const came = told.flatMap((each) => each.pushes)
-  return came.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
+  const call = about ?? event.call_uuid
+  return came.some(({ frame }) => frame.data?.call_uuid === call && pushes.includes(frame.event))
 }

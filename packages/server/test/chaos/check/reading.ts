@@ -64,7 +64,7 @@ export interface Reading {
   readonly strange: readonly SeenPush[]
 }
 
-/** How long a store may be away, and a dead holder be asked after that [PLACE4], in ms. */
+/** How long a store may be away, and a dead holder be asked after that [PLACE4], in ms, before somebody lost its socket. */
 const attemptMs = 15_000
 
 export function read({ user, entries }: Trace): Reading {
@@ -153,7 +153,8 @@ class Reader implements Reading {
   }
 
   private state(kind: SeenState['kind'], seen: SeenPush, session: SeenSession): void {
-    const attempts = [...this.silent.values()].filter(({ at }) => seen.at - at < attemptMs)
+    const lostAt = Math.min(seen.at, this.online.at(-1)?.until ?? seen.at)
+    const attempts = [...this.silent.values()].filter(({ at }) => lostAt - at < attemptMs)
     const attempted = attempts.length > 0
     const begunElsewhere = attempts.some(({ isFirst }) => isFirst)
     const { at: openedAt = 0, node = -1 } = this.opened.get(this.socket) ?? {}

@@ -1,4 +1,5 @@
-import { type CallFacts, type Facts, sideOf } from './facts.ts'
+import type { Header } from '../recording.ts'
+import { type CallFacts, type Facts, isRung, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Reading, SeenPush, SeenRequest } from './reading.ts'
 
@@ -6,13 +7,13 @@ import type { Reading, SeenPush, SeenRequest } from './reading.ts'
 const settle = 'test.settle'
 
 /** A request is refused for a reason that can be seen; these people ask for nothing that is forbidden [END1, ENV5]. */
-export function checkRefusals(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
+export function checkRefusals(readings: readonly Reading[], facts: Facts, header: Header, report: Report): void {
   for (const reading of readings) {
     const known = knownSince(reading)
     for (const request of reading.requests) {
       const [reply] = request.replies
       if (reply?.frame.error === undefined) continue
-      const reason = unreasonable(request, reply, known, facts, startedAt)
+      const reason = unreasonable(request, reply, known, facts, header)
       if (reason === undefined) continue
       const { frame, session } = request
       const text = `${frame.event} ${request.n} got ${reply.frame.error.code}: ${reason}`
@@ -40,8 +41,9 @@ function unreasonable(
   reply: SeenPush,
   known: ReadonlyMap<string, number>,
   facts: Facts,
-  startedAt: number,
+  { startedAt, apart: severalPhones = [], decides }: Header,
 ): string | undefined {
+  const apart = new Set(severalPhones)
   const { code, status, call_uuid: named } = reply.frame.error ?? { code: '' }
   const call = frame.data?.call_uuid ?? ''
   const fact = facts.get(call)
@@ -57,17 +59,36 @@ function unreasonable(
       return undefined
     case 'CALL_GLARE': {
       const waiting = facts.get(named ?? '')
-      const crosses = waiting?.row.caller === frame.data?.callee_user_id && waiting?.row.callee === session.user
-      return crosses ? undefined : `${named} is not a call that waits`
+      const isToPeer = decides === true || waiting?.row.caller === frame.data?.callee_user_id
+      return isToPeer && waiting?.row.callee === session.user ? undefined : `${named} is not a call that waits`
     }
     case 'CALL_NOT_FOUND':
+      // Who only rang in a call that another member answered is not kept with it [GROUP1].
+      if (fact?.isOver === true && isRung(fact, session.user)) return undefined
       return (known.get(call) ?? Number.POSITIVE_INFINITY) < reply.index ? 'the service had named it' : undefined
     case 'CALL_INVALID_STATE':
       return status !== undefined && reached(fact, status) ? undefined : `it never was ${status}`
     case 'CALL_ALREADY_ANSWERED':
-      return 'nobody else could answer'
+      return fact !== undefined && isRung(fact, session.user) ? undefined : 'nobody else could answer'
     case 'CALL_NOT_PARTICIPANT':
       return fact !== undefined && sideOf(fact, session.user) !== undefined ? 'the place is its own' : undefined
+    // What the backend refused leaves a record, if it is no transfer [HOOK5, XFER1].
+    case 'CALL_REFUSED': {
+      const { status: is, end_reason: why } = fact?.row ?? {}
+      const isSo = frame.event === 'call.transfer' || (is === 'rejected' && why === reply.frame.error?.reason)
+      return decides === true && isSo ? undefined : `it is ${is}, ${why}`
+    }
+    case 'CALL_TO_SELF':
+      // Whom the backend has called instead may be in the call [HOOK5].
+      if (frame.event === 'call.transfer' && decides === true) return undefined
+      return fact !== undefined && sideOf(fact, String(frame.data?.to_user_id)) !== undefined
+        ? undefined
+        : 'it was about somebody else'
+    case 'NOT_SUPPORTED_BY_PEER': {
+      const side = fact && sideOf(fact, session.user)
+      const peer = side === 'caller' ? fact?.row.callee : fact?.row.caller
+      return apart.has(peer ?? '') ? undefined : 'its client said that it understands it'
+    }
     default:
       return 'nothing of the kind was asked for'
   }

@@ -1,13 +1,17 @@
-import type { EventRow } from '../recording.ts'
-import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
+import type { CallRow, EventRow } from '../recording.ts'
+import { type CallFacts, type Facts, isRung, overStatuses, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import { outcomeOf, type Reading, type SeenRequest } from './reading.ts'
 
 const hangUps: readonly string[] = ['call.reject', 'call.cancel', 'call.end']
 
 /** Which requests can have caused an event of `call_events`. */
-function causesOf({ type }: EventRow): readonly string[] {
+function causesOf({ type }: EventRow, row: CallRow): readonly string[] {
   switch (type) {
+    case 'transferring':
+      return ['call.transfer']
+    case 'declined':
+      return ['call.reject', 'call.end']
     case 'invited':
     case 'busy':
       return ['call.invite']
@@ -19,7 +23,7 @@ function causesOf({ type }: EventRow): readonly string[] {
       return ['call.reject', 'call.end']
     case 'cancelled':
     case 'ended':
-      return hangUps
+      return row.end_reason === 'transferred' ? ['call.transfer'] : hangUps
     default:
       return []
   }
@@ -49,15 +53,17 @@ export function checkRequests(
 /** Somebody asked for it, and was not told that it was not done. What the service does by itself has no author. */
 function checkCause(
   event: EventRow,
-  { row }: CallFacts,
+  { row, events }: CallFacts,
   asked: readonly SeenRequest[],
   startedAt: number,
   report: Report,
 ): void {
   const { by_user: user, type } = event
-  const causes = causesOf(event)
+  const causes = causesOf(event, row)
   if (user === null) {
-    if (type === 'accepted' || type === 'connected' || type === 'rejected')
+    // What a backend refused never rang [HOOK5].
+    const isRefusedCall = type === 'rejected' && events.length === 1
+    if (type === 'accepted' || type === 'connected' || (type === 'rejected' && !isRefusedCall))
       report('effect', `${type} by nobody`, { call: row.call_uuid })
     return
   }
@@ -98,10 +104,13 @@ function checkAcknowledged(request: SeenRequest, facts: Facts, startedAt: number
 
 function doesWhatItSays(event: string, status: string, fact: CallFacts, user: string): boolean {
   const isBy = (type: string) => fact.events.some((row) => row.type === type && row.by_user === user)
-  if (event === 'call.invite') return sideOf(fact, user) === 'caller' && (isBy('invited') || isBy('busy'))
+  // It may have been withdrawn or refused before it rang, and may name a call that was transferred [HOOK5, INV7].
+  const isNamed = isBy('invited') || isBy('busy') || fact.events.length === 1 || fact.row.transferred_from !== undefined
+  if (event === 'call.invite') return sideOf(fact, user) === 'caller' && isNamed
   if (event === 'call.accept') return isBy('accepted')
   if (event === 'call.connected') return status !== 'ringing' && status !== 'accepted'
-  return hangUps.includes(event) ? overStatuses.includes(status) : true
+  // For a member of a group that is its own decline [GROUP1].
+  return hangUps.includes(event) ? overStatuses.includes(status) || isRung(fact, user) : true
 }
 
 function history({ reached }: CallFacts, startedAt: number): string {

@@ -18,7 +18,7 @@ export function checkStreams(
 ): void {
   const ofSeveral = ({ event, data }: Frame) => {
     const callee = facts.get(data?.call_uuid ?? '')?.row.callee
-    return apart.has((event === 'call.alerting' ? callee : data?.from_user_id) ?? '')
+    return apart.has((event === 'call.alerting' ? (data?.by?.user_id ?? callee) : data?.from_user_id) ?? '')
   }
   for (const reading of readings) {
     const { user } = reading
@@ -59,8 +59,18 @@ function checkNumbers({ session, pushes }: Stretch, report: Report): void {
 /** What makes a push the same as another one; a snapshot is never the same. */
 function nameOf({ frame }: SeenPush): string | undefined {
   const { event, version, data } = frame
+  // What a side said of its media is told again, and says nothing that counts.
+  if (event === 'call.media') return undefined
   if (isRelay(frame)) return `${event} ${data?.call_uuid} from ${data?.from_user_id} ${markOf(frame)}`
-  return data?.call_uuid === undefined ? undefined : `${event} ${data.call_uuid} ${version}`
+  // Each member of a group says that its phone rings.
+  const by = event === 'call.alerting' ? (data?.by?.user_id ?? '') : ''
+  const call = subjectOf(frame)
+  return call === undefined ? undefined : `${event} ${call} ${version} ${by}`.trim()
+}
+
+/** The call whose version a push has: who is handed over hears the version of the new call [XFER1]. */
+function subjectOf({ event, data }: Frame): string | undefined {
+  return event === 'call.transferring' ? data?.new_call_uuid : data?.call_uuid
 }
 
 function checkDoubles(session: SeenSession, isAllowed: (first: SeenPush) => boolean, report: Report): void {
@@ -81,7 +91,7 @@ function checkDoubles(session: SeenSession, isAllowed: (first: SeenPush) => bool
   }
 }
 
-const finals: readonly string[] = ['call.ended', 'call.rejected', 'call.cancelled', 'call.missed']
+export const finals: readonly string[] = ['call.ended', 'call.rejected', 'call.cancelled', 'call.missed']
 
 /** Versions of a call come in order, and nothing about it after how it ended [ORD2, ORD3]. */
 function checkVersions(session: SeenSession, report: Report): void {
@@ -90,7 +100,7 @@ function checkVersions(session: SeenSession, report: Report): void {
   const over = new Map<string, string>()
   for (const { frame, at } of session.stretches.flatMap(({ pushes }) => pushes)) {
     const { event, version, data } = frame
-    const call = data?.call_uuid
+    const call = subjectOf(frame)
     if (call === undefined) continue
     const end = over.get(call)
     if (end !== undefined) report('order', `${event} after ${end}`, { user, call, at })

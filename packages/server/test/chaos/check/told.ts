@@ -1,5 +1,5 @@
 import type { Frame } from '../recording.ts'
-import { type CallFacts, type Facts, overStatuses, sideOf, statusAt } from './facts.ts'
+import { type CallFacts, type Facts, isRung, overStatuses, sideOf, statusAt } from './facts.ts'
 import type { Report } from './findings.ts'
 import { isVolatile, type Reading, type SeenPush, type SeenState } from './reading.ts'
 
@@ -25,8 +25,10 @@ export function checkTold(readings: readonly Reading[], facts: Facts, report: Re
       else hear(statement, known, facts, user, report)
     }
     for (const [call, { state, since }] of known) {
-      if (state !== 'live') continue
-      const text = `the last that ${user} heard is ${since.frame.event}; it is ${facts.get(call)?.row.status}`
+      const fact = facts.get(call)
+      // Who has declined a call to a group may have lost the reply, and hears nothing more of it.
+      if (state !== 'live' || (fact !== undefined && isRung(fact, user) && hasDeclined(fact, user))) continue
+      const text = `the last that ${user} heard is ${since.frame.event}; it is ${fact?.row.status}`
       report('untold', text, { user, call, at: since.at })
     }
   }
@@ -61,19 +63,35 @@ function hear(
   const status = kind === 'push' ? (livePushes[frame.event] ?? endIn(frame)) : frame.data?.status
   if (status === undefined) return
   const before = known.get(call)
-  const isLate = before?.state === 'over' && !overStatuses.includes(status)
+  const fact = facts.get(call)
+  const isQuiet =
+    fact !== undefined && isRung(fact, user) && isOverHere({ kind, seen, ...(asked && { asked }) }, fact, user)
+  const isLate = before?.state === 'over' && !overStatuses.includes(status) && !isQuiet
   // Replies and pushes overtake each other: a resume gives the replies first [RES1].
   if (isLate && kind === 'push' && before.since.frame.request_id === undefined) {
     report('order', `${frame.event} says ${status}, after its end was told`, where)
   }
-  const fact = facts.get(call)
   if (kind === 'push') {
     for (const text of untruths(frame, status, fact, user)) report('disagrees', `${frame.event}: ${text}`, where)
   } else if (overStatuses.includes(status) && fact?.row.status !== status) {
     report('disagrees', `${asked} was answered with ${status}; it is ${fact?.row.status}`, where)
   }
-  if (overStatuses.includes(status)) known.set(call, { state: 'over', since: seen })
+  if (overStatuses.includes(status) || isQuiet) known.set(call, { state: 'over', since: seen })
   else if (!isLate && asked?.startsWith('webrtc.') !== true) known.set(call, { state: 'live', since: seen })
+}
+
+function hasDeclined({ events }: CallFacts, user: string): boolean {
+  return events.some(({ type, by_user: by }) => (type === 'declined' || type === 'rejected') && by === user)
+}
+
+/** A member of a group for whom a call is over that goes on: another one answered it, or it declined [GROUP1]. */
+function isOverHere(
+  { kind, seen: { frame }, asked = '' }: Exclude<Statement, { kind: 'state' }>,
+  { row }: CallFacts,
+  user: string,
+): boolean {
+  if (kind === 'reply') return (asked === 'call.reject' || asked === 'call.end') && row.callee !== user
+  return frame.event === 'call.cancelled' && frame.data?.ended_at === null
 }
 
 /** How a call ended, where a push says so. */
@@ -87,14 +105,18 @@ function endIn({ event, data }: Frame): string | undefined {
 function untruths(frame: Frame, status: string, fact: CallFacts | undefined, user: string): string[] {
   const { event, version, data } = frame
   if (fact === undefined) return ['there is no such call']
-  if (sideOf(fact, user) === undefined) return [`${user} is not in it`]
+  if (sideOf(fact, user) === undefined && !isRung(fact, user)) return [`${user} is not in it`]
   if (version === undefined) return ['it has no version']
   const { row } = fact
   const then = statusAt(fact, version)
-  if (version > row.version || then !== status) return [`${status} in version ${version}, where it is ${then}`]
+  // A caller whose peer goes on elsewhere hears of the answer again, also where the media was connected [TAKE1].
+  const isSo = then === status || (event === 'call.accepted' && then === 'connected')
+  if (version > row.version || !isSo) return [`${status} in version ${version}, where it is ${then}`]
   if (!overStatuses.includes(status)) {
-    // Nobody here has a second phone: nothing is answered elsewhere.
-    return endIn(frame) === undefined ? [] : [`${status} elsewhere`]
+    // Nobody here has a second phone: only another member of a group answers elsewhere.
+    const isElsewhere = endIn(frame) !== undefined
+    const isOther = isRung(fact, user) && row.callee !== user && data?.reason === 'answered_elsewhere'
+    return isElsewhere && !isOther ? [`${status} elsewhere`] : []
   }
   const endedAt = data?.ended_at
   // To the callee's sessions, however many there are, a rejected call was rejected elsewhere.
