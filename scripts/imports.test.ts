@@ -27,7 +27,7 @@ const passes = (file: string, from: string): Case => ({ file, code: values(from)
 
 /** What the service does, and what that is made of. */
 const subjects = [
-  ...['auth', 'calls', 'config', 'delivery', 'history', 'ice', 'limits', 'observability', 'operators'],
+  ...['audit', 'auth', 'calls', 'config', 'delivery', 'history', 'ice', 'limits', 'observability', 'operators'],
   ...['outgoing', 'participants'],
   ...['presence', 'products', 'push', 'time', 'timeline', 'webhooks'],
 ]

@@ -258,6 +258,7 @@ export const participantExport: ParticipantExport = {
     },
   ],
   refused: [],
+  changes: [{ at: at('09:30:00.000'), action: 'participant.disconnect', by: 'operator' }],
 }
 
 export const webhookRequest = { url: 'https://backend.example.com/webhooks', events: ['call.ended', 'call.missed'] }

@@ -195,6 +195,14 @@ export const ParticipantExport = Type.Object({
   refused: Type.Array(RefusedInvite, {
     description: 'Invites of the participant that were refused before there was a call, the latest first.',
   }),
+  changes: Type.Array(
+    Type.Object({
+      at: timestamp('When it was made.'),
+      action: Type.String(),
+      by: Type.Enum(['operator', 'key', 'cli'], { description: 'An operator, a backend with its key, or a command.' }),
+    }),
+    { description: 'What was done to it, as the audit log has it, newest first [ADM3].' },
+  ),
 })
 export type ParticipantExport = Static<typeof ParticipantExport>
 

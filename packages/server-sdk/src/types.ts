@@ -173,6 +173,8 @@ export interface ParticipantExport {
   calls: { call: Call; entries: TimelineEntry[] }[]
   /** Invites that were refused before there was a call. */
   refused: RefusedInvite[]
+  /** What was done to it, newest first: by an operator, by a backend with its key, or by a command. */
+  changes: { at: string; action: string; by: 'operator' | 'key' | 'cli' }[]
 }
 
 /** What an endpoint may hear of. Of participants it hears only where it names that. */

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from 'preact/hooks'
 import { ask, signedOut } from './ask.ts'
+import { AuditView } from './audit.tsx'
 import { CallDetail } from './call.tsx'
 import { CallsView } from './calls.tsx'
 import { NowView } from './now.tsx'
@@ -11,6 +12,7 @@ import { SignIn } from './sign-in.tsx'
 const views = [
   ['now', 'Now'],
   ['calls', 'Calls'],
+  ['audit', 'Audit log'],
 ] as const
 
 export function App() {
@@ -74,6 +76,8 @@ function View({ place }: { place: Place }) {
     case 'calls':
       if (product !== undefined && id !== undefined) return <CallDetail product={product} id={id} />
       return <CallsView place={place} />
+    case 'audit':
+      return <AuditView place={place} />
     default:
       return <NowView />
   }

@@ -50,15 +50,6 @@ function laneOf(call: CallView | null, entry: TimelineEntry): Lane {
   return { key: `${kind} ${name}`, name, kind }
 }
 
-/** What an entry says beside its name. */
-export function detailOf({ detail }: TimelineEntry): string {
-  const said = Object.entries(detail).flatMap(([key, value]) => {
-    if (key === 'version' || value === undefined || value === null) return []
-    return [`${key.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`]
-  })
-  return said.join(', ')
-}
-
 /** Results that are bad news. */
 export function isBad({ what, detail }: TimelineEntry): boolean {
   if (['missed', 'refused', 'socket_lost', 'place_lost', 'no_device', 'unsure', 'transfer_failed'].includes(what))

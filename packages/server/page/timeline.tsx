@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
-import { detailOf, isBad, lanesOf } from './lanes.ts'
-import { seconds } from './wording.ts'
+import { isBad, lanesOf } from './lanes.ts'
+import { saidOf, seconds } from './wording.ts'
 
 /** A pause that is worth a line of its own, in seconds. */
 const longPause = 1
@@ -42,7 +42,7 @@ export function Timeline({ call, entries: all }: { call: CallView | null; entrie
                     {entry.who.role}/{entry.who.user_id}
                   </span>
                 )}{' '}
-                <span class="soft">{detailOf(entry)}</span>
+                <span class="soft">{saidOf(entry.detail)}</span>
                 {gap > 0 && gap < longPause && <span class="gap">{seconds(gap)} after the one before</span>}
               </span>
             </div>

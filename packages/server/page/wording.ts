@@ -40,3 +40,12 @@ export function lasted(call: { started_at: string; accepted_at: string | null; e
   const text = duration(call.accepted_at ?? call.started_at, call.ended_at)
   return call.accepted_at === null ? `rang ${text}` : text
 }
+
+/** What an object says, in a line; the version of a call is nothing that anybody looks for. */
+export function saidOf(detail: Readonly<Record<string, unknown>>): string {
+  const said = Object.entries(detail).flatMap(([key, value]) => {
+    if (key === 'version' || value === undefined || value === null) return []
+    return [`${key.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`]
+  })
+  return said.join(', ')
+}

@@ -11,6 +11,7 @@ import type { Logger } from './observability/logger.ts'
 import type { Meter } from './observability/metrics.ts'
 import { createTimed, timedCalls, timedOutbox } from './observability/timed.ts'
 import type { Erasures } from './participants/erasures.port.ts'
+import type { AuditStore } from './ports/audit.ts'
 import type { CallStore } from './ports/call-store.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Devices } from './ports/devices.ts'
@@ -56,6 +57,7 @@ export interface Stores {
   readonly timeline: TimelineStore
   readonly online: OnlineStore
   readonly erasures: Erasures
+  readonly audit: AuditStore
   close(): Promise<void>
 }
 

@@ -1,3 +1,4 @@
+import { createAudit } from './audit/audit.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createRingTickets } from './auth/ring-ticket.ts'
 import { type Backend, finalsMs } from './backend.ts'
@@ -93,7 +94,13 @@ export function createCore(deps: CoreDeps) {
     newUuid: () => crypto.randomUUID(),
   })
   traces?.start(known)
-  return { limits, secrets, ringTickets, recorder, sender, waking, webhooks, endpoints, guard, policies, domain }
+  const audit = createAudit({
+    store: stores.audit,
+    now: clock.now,
+    retentionMs: config.retentionDays === null ? null : config.retentionDays * dayMs,
+    onError: (error, change) => journal.failed(error, 'the audit log could not be written', { event: change?.action }),
+  })
+  return { audit, limits, secrets, ringTickets, recorder, sender, waking, webhooks, endpoints, guard, policies, domain }
 }
 
 interface TellersDeps extends Omit<CoreDeps, 'onDisabled'> {

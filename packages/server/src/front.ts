@@ -1,4 +1,5 @@
 import { createMessageParser } from '@ringwire/protocol/envelope'
+import type { Audit } from './audit/audit.ts'
 import { createRevoked, type Issued } from './auth/revoked.ts'
 import type { RingTickets } from './auth/ring-ticket.ts'
 import { createTokens } from './auth/tokens.ts'
@@ -43,6 +44,7 @@ export interface FrontDeps {
   readonly secrets: readonly JwtSecret[]
   readonly ringTickets: RingTickets
   readonly limits: Limits
+  readonly audit: Audit
   readonly webhooks: WebhookEndpoints
   /** Where webhooks and questions may go [HOOK4]. */
   readonly guard: AddressGuard
@@ -186,7 +188,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     hasOthers: () => backend.nodes.others().length > 0,
     now: clock.now,
   })
-  const { app, ofProducts } = createRest({
+  const { app, ofProducts, heard } = createRest({
     ...shared,
     guard: parts.guard,
     secrets,
@@ -207,10 +209,11 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     exportOf: createParticipantExport({ ...stores, participants, revoked, timelines, now: clock.now }),
     endCall,
     webhooks,
+    audit: parts.audit,
   })
   const { products } = stores
   const operate = createOperatorAnswers({
-    ...{ endpoints: ofProducts, seenCalls, products },
+    ...{ endpoints: ofProducts, heard, seenCalls, products, audit: stores.audit },
     journal: shared.journal,
     now: clock.now,
   })

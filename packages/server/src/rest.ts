@@ -1,3 +1,5 @@
+import type { Audit } from './audit/audit.ts'
+import { changeOf } from './audit/changes.ts'
 import { createJwksEndpoint } from './auth/routes.ts'
 import type { Tokens } from './auth/tokens.ts'
 import { createRingEndpoints, type RingDeps } from './calls/routes.ts'
@@ -21,6 +23,7 @@ import type { Participants } from './participants/participants.ts'
 import { createServerParticipantsEndpoints } from './participants/server-routes.ts'
 import type { Clock } from './ports/clock.ts'
 import type { ProductStore } from './ports/product-store.ts'
+import type { Heard } from './products/endpoint.ts'
 import { createServerGroupEndpoints, type ServerGroupDeps } from './products/group-routes.ts'
 import { createProductAuth } from './products/product-auth.ts'
 import { createServerProductEndpoints, type ServerProductDeps } from './products/server-routes.ts'
@@ -53,6 +56,7 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly endCall: ServerCallsDeps['endCall']
   readonly webhooks: ServerWebhooksDeps['webhooks']
   readonly health: HealthChecks
+  readonly audit: Pick<Audit, 'record'>
   readonly clientAddress: ClientAddress
 }
 
@@ -60,12 +64,21 @@ export interface Rest {
   readonly app: HttpApp
   /** What application backends ask, for operators [ADM2]. */
   readonly ofProducts: ProductEndpoints
+  /** What an endpoint for backends tells the audit log. */
+  readonly heard: (name: string) => Heard
 }
 
 /** The REST API: which subject answers at which endpoint. */
 export function createRest(deps: RestDeps): Rest {
   const ofProducts = productEndpointsOf(deps)
-  return { app: createHttpApp({ ...deps, handlers: handlersOf(deps, ofProducts) }), ofProducts }
+  const heard =
+    (name: string): Heard =>
+    async (asked) => {
+      const change = changeOf({ endpoint: name, ...asked })
+      if (change !== undefined) await deps.audit.record(change)
+    }
+  const handlers = handlersOf(deps, heardBy(ofProducts, heard))
+  return { app: createHttpApp({ ...deps, handlers }), ofProducts, heard }
 }
 
 export type ProductEndpoints = ReturnType<typeof productEndpointsOf>
@@ -81,11 +94,22 @@ function productEndpointsOf(deps: RestDeps) {
   }
 }
 
+/** The endpoints, as backends reach them. */
+function heardBy(endpoints: ProductEndpoints, heard: Rest['heard']): Pick<Handlers, keyof ProductEndpoints> {
+  const handlers = Object.entries(endpoints).map(([name, endpoint]) => {
+    const handler: ProductHandler = (request, address, params) => endpoint(request, address, params, heard(name))
+    return [name, handler] as const
+  })
+  return Object.fromEntries(handlers) as Record<keyof ProductEndpoints, ProductHandler>
+}
+
+type ProductHandler = Handlers[keyof ProductEndpoints]
+
 const authenticatorOf = ({ config, clock, products }: RestDeps) =>
   createProductAuth({ products, now: clock.now, demo: config.demo !== false })
 
 /** What answers at each endpoint of the registry. */
-function handlersOf(deps: RestDeps, ofProducts: ProductEndpoints): Handlers {
+function handlersOf(deps: RestDeps, ofProducts: Pick<Handlers, keyof ProductEndpoints>): Handlers {
   const { config, health } = deps
   const authenticate = authenticatorOf(deps)
   return {

@@ -147,7 +147,7 @@ interface Running {
 function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core, front }: Running): readonly Part[] {
   const { config, logger } = deps
   const { stores, clock } = backend
-  const { recorder, sender, webhooks, waking, domain, policies } = core
+  const { audit, recorder, sender, webhooks, waking, domain, policies } = core
   const status: Status = {
     families: () => [
       ...meter.families(presentOf(front.gateway, domain, backend)),
@@ -162,6 +162,7 @@ function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core
   const operators = createForOperators({ deps, status, journal, meter, counters: backend.localCounters })
   return [
     { name: 'product keys', start: () => applyBootstrapKeys(stores.products, config, clock.now(), logger) },
+    { name: 'the audit log', start: audit.start, stop: audit.stop },
     { name: 'timelines', start: recorder.start, stop: recorder.stop },
     { name: 'pushes', stop: sender.close },
     {

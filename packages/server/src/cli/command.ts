@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Config, type Environment, loadConfig, unknownVariables } from '../config/config.ts'
 import { whyClosed, whyUnusable } from '../config/data-dir.ts'
+import type { AuditStore } from '../ports/audit.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
 import type { Groups } from '../ports/groups.ts'
@@ -11,6 +12,7 @@ import type { ProductStore } from '../ports/product-store.ts'
 import type { CheckedStore } from '../ports/store-check.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
+import { auditedStore } from './audited-store.ts'
 
 /** The stores of a data directory. */
 export interface OpenStore {
@@ -20,6 +22,7 @@ export interface OpenStore {
   readonly groups: Groups
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
+  readonly audit: AuditStore
   close(): void | Promise<void>
 }
 
@@ -187,7 +190,7 @@ async function withAnyStore<T>(surroundings: Surroundings, work: StoreWork<T>, m
   try {
     // Most often this was run in another folder than the service.
     if (!isThere) surroundings.err(begun(config))
-    return await work(store, config)
+    return await work(auditedStore(store, surroundings), config)
   } finally {
     await store.close()
   }

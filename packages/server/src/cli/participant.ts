@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander'
 import { readUntil } from '../participants/participants.ts'
 import { participantHash } from '../ports/session-id.ts'
 import { type AskOptions, askService, withServiceOptions } from './asking.ts'
+import { recordChange } from './audited-store.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, visible, withStore } from './command.ts'
 import { confirm, withYes } from './confirm.ts'
 import { requireKnown } from './known-products.ts'
@@ -89,6 +90,10 @@ async function disconnect(
     await products.revoke(participantHash(participant), before, now)
     // As the server API does: who may come back registers again [PUSH1].
     await devices.forgetAll(participant)
+    const detail = before > now ? { until: new Date(before).toISOString() } : {}
+    await recordChange(store, surroundings, {
+      ...{ action: 'participant.disconnect', product, participant: { role, userId }, detail },
+    })
   })
   const tokensFrom = new Date(before).toISOString()
   if (json) return printJson(surroundings, { success: true, tokens_from: tokensFrom })

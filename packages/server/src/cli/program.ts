@@ -7,6 +7,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import description from '../../package.json' with { type: 'json' }
 import { settings } from '../config/settings.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { addAuditCommand } from './audit.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
 import { CommandFailure, exitCodes, type Outside, readConfig, type Surroundings, visibleLines } from './command.ts'
@@ -19,6 +20,7 @@ import { addJwtKeyCommand } from './jwt-key.ts'
 import { addKeyCommands } from './keys.ts'
 import { lanEnvironment } from './lan.ts'
 import { addMigrateCommand } from './migrate.ts'
+import { addOverviewCommands } from './overview.ts'
 import { addParticipantCommands } from './participant.ts'
 import { addPhoneCommand } from './phone/phone.ts'
 import { addProductCommands } from './products.ts'
@@ -133,6 +135,8 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
   addTurnCommands(program, surroundings)
   addVapidCommand(program, surroundings)
   addConfigCommands(program, surroundings)
+  addOverviewCommands(program, surroundings)
+  addAuditCommand(program, surroundings)
   addMigrateCommand(program, surroundings)
   addBackupCommand(program, surroundings)
   addCompletionCommand(program, surroundings)

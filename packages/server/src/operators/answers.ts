@@ -1,16 +1,23 @@
 /** What a process with stores answers operators: everything below /admin/api/ that is about more than the process [ADM2]. */
 
+import { auditPage } from '../audit/page.ts'
+import { readLimit } from '../history/history.ts'
 import type { SeenCalls } from '../history/seen-calls.ts'
 import { failure, json, retryAfter } from '../http/replies.ts'
 import type { Journal } from '../observability/journal.ts'
 import type { OperatorAsk } from '../observability/status.ts'
+import type { AuditStore } from '../ports/audit.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { Heard } from '../products/endpoint.ts'
 import { createProductApi, type ProductEndpoints } from './product-api.ts'
 import { searchCalls } from './search.ts'
 
 export interface OperatorAnswersOptions {
   readonly endpoints: ProductEndpoints
+  /** Hears of what is done to products, by the name of the endpoint. */
+  readonly heard: (name: string) => Heard
+  readonly audit: Pick<AuditStore, 'list'>
   readonly seenCalls: SeenCalls
   readonly products: Pick<ProductStore, 'listKeys' | 'listSettings'>
   readonly journal: Pick<Journal, 'failed'>
@@ -21,7 +28,7 @@ export type OperatorAnswers = (asked: OperatorAsk) => Promise<Response>
 
 export function createOperatorAnswers(options: OperatorAnswersOptions): OperatorAnswers {
   const { seenCalls, products, journal, now } = options
-  const askProduct = createProductApi(options.endpoints)
+  const askProduct = createProductApi(options.endpoints, options.heard)
 
   async function search(product: string, query: URLSearchParams): Promise<Response> {
     const text = (name: string) => query.get(name) ?? undefined
@@ -32,17 +39,27 @@ export function createOperatorAnswers(options: OperatorAnswersOptions): Operator
     return json(200, { success: true, ...page })
   }
 
+  async function listAudit(query: URLSearchParams): Promise<Response> {
+    const page = await auditPage(options.audit, {
+      product: query.get('product') || undefined,
+      limit: readLimit(query.get('limit') ?? undefined),
+      cursor: query.get('cursor') || undefined,
+    })
+    return json(200, { success: true, ...page })
+  }
+
   async function answer(asked: OperatorAsk): Promise<Response> {
     const request = requestOf(asked)
     const [first = '', product = '', ...rest] = asked.path.split('/')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (asked.path === 'audit') return isRead ? listAudit(new URL(request.url).searchParams) : readsOnly()
     if (first !== 'products') return failure('NOT_FOUND')
     if (product !== '') {
       const name = decoded(product)
       if (name === undefined) return failure('NOT_FOUND')
       const path = rest.join('/')
       if (path === 'search') return isRead ? search(name, new URL(request.url).searchParams) : readsOnly()
-      return askProduct(name, path, request)
+      return askProduct(name, path, request, { kind: 'operator', name: asked.operator })
     }
     return isRead ? json(200, { success: true, data: await productNames(products, now()) }) : readsOnly()
   }

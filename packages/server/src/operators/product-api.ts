@@ -2,25 +2,17 @@
  * What application backends ask, for operators: `products/{product}/calls` is `/v1/server/calls` of that product [ADM2]. The
  * same code answers, so an operator sees what a backend sees.
  */
-import { type PathParams, routeAt } from '@ringwire/protocol/routes'
+import { routeAt } from '@ringwire/protocol/routes'
 import { failure } from '../http/replies.ts'
-import { type ProductEndpoint, readBody } from '../products/endpoint.ts'
+import type { AuditActor } from '../ports/audit.ts'
+import { type Heard, type ProductEndpoint, readBody } from '../products/endpoint.ts'
 
 /** By their names in the registry. */
 export type ProductEndpoints = Readonly<Record<string, ProductEndpoint>>
 
-/** A change that was done. */
-export interface Done {
-  readonly endpoint: string
-  readonly product: string
-  readonly params: PathParams
-  readonly query: URLSearchParams
-  readonly body: Readonly<Record<string, unknown>>
-}
-
-/** `path`: what follows /v1/server/. */
-export function createProductApi(endpoints: ProductEndpoints) {
-  return async (product: string, path: string, request: Request): Promise<Response> => {
+/** `path`: what follows /v1/server/. `heard` hears of each request that was done. */
+export function createProductApi(endpoints: ProductEndpoints, heard: (name: string) => Heard) {
+  return async (product: string, path: string, request: Request, actor: AuditActor): Promise<Response> => {
     const found = routeAt(`/v1/server/${path}`)
     if (found === undefined) return failure('NOT_FOUND')
     const method = request.method === 'HEAD' ? 'GET' : request.method
@@ -32,6 +24,9 @@ export function createProductApi(endpoints: ProductEndpoints) {
     const body = await readBody(request, definition.maxBodyBytes)
     if (body instanceof Response) return body
     const query = new URL(request.url).searchParams
-    return endpoint.answer({ product, params: found.params, query, body, signal: request.signal })
+    const asked = { actor, product, params: found.params, query, body, signal: request.signal }
+    const response = await endpoint.answer(asked)
+    if (response.ok) await heard(definition.name)(asked)
+    return response
   }
 }

@@ -29,6 +29,7 @@ test('[SRV2] a refused invite is exported once, also where its uuid became a cal
     revoked: { tokensFrom: () => undefined },
     calls,
     groups: { of: () => ['support'] },
+    audit: { about: () => [] },
     timeline,
     timelines: createTimelines({ calls, timeline }),
     now: () => call.startedAt,

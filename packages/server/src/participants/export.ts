@@ -10,6 +10,7 @@ import type { Revoked } from '../auth/revoked.ts'
 import type { Participant } from '../call/call.ts'
 import { callView } from '../call/view.ts'
 import { shownRefusals } from '../history/refused-invites.ts'
+import { type AuditStore, timeOfAudit } from '../ports/audit.ts'
 import type { CallStore, Position } from '../ports/call-store.ts'
 import type { Groups } from '../ports/groups.ts'
 import { macrotask } from '../ports/macrotask.ts'
@@ -22,6 +23,7 @@ export interface ParticipantExportOptions {
   readonly revoked: Pick<Revoked, 'tokensFrom'>
   readonly calls: Pick<CallStore, 'list'>
   readonly groups: Pick<Groups, 'of'>
+  readonly audit: Pick<AuditStore, 'about'>
   readonly timeline: Pick<TimelineStore, 'refusedOf'>
   readonly timelines: Pick<Timelines, 'of'>
   readonly now: () => number
@@ -29,12 +31,12 @@ export interface ParticipantExportOptions {
 
 export type ExportOf = (participant: Participant) => AsyncIterableIterator<string>
 
-type Head = Omit<ParticipantExport, 'calls' | 'refused'>
+type Head = Omit<ParticipantExport, 'calls' | 'refused' | 'changes'>
 
 const pageSize = 100
 
 export function createParticipantExport(options: ParticipantExportOptions): ExportOf {
-  const { participants, revoked, calls, groups, timeline, timelines, now } = options
+  const { participants, revoked, calls, groups, audit, timeline, timelines, now } = options
 
   async function headOf(participant: Participant): Promise<Head> {
     const { role, userId } = participant
@@ -80,10 +82,23 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
     }
   }
 
+  /** Who made them is not the participant's to have. */
+  async function* changesOf(participant: Participant): AsyncGenerator<ParticipantExport['changes'][number]> {
+    for (let before: string | undefined, isLast = false; !isLast; ) {
+      const page = await audit.about(participant, { before, limit: pageSize })
+      for (const entry of page)
+        yield { at: new Date(timeOfAudit(entry)).toISOString(), action: entry.action, by: entry.actor.kind }
+      before = page.at(-1)?.id
+      isLast = page.length < pageSize
+      await macrotask()
+    }
+  }
+
   return async function* exportOf(participant) {
     yield JSON.stringify(await headOf(participant)).slice(0, -1)
     yield* listOf('calls', callsOf(participant))
     yield* listOf('refused', refusedOf(participant))
+    yield* listOf('changes', changesOf(participant))
     yield '}\n'
   }
 }

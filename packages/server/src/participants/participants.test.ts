@@ -29,6 +29,7 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
     webhooks: { erase: () => doing('webhooks') },
     online: { erase: async () => void doing('online') },
     groups: { forget: () => doing('groups') },
+    audit: { forget: () => doing('audit') },
     erasures: { add() {}, counted: () => noneErased, forget() {} },
     endCall: () => doing('end'),
     flush: async () => void doing('flush'),
@@ -40,5 +41,15 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
   sessions.detach(sessionId, sink, false, 0)
   expect((await participants.erase(ann))?.tokens_from).toBe('1970-01-01T00:00:01.000Z')
   // The calls name it until its entries are found.
-  expect(done.slice(1)).toEqual(['tokens', 'flush', 'online', 'groups', 'devices', 'timeline', 'calls', 'webhooks'])
+  expect(done.slice(1)).toEqual([
+    'tokens',
+    'flush',
+    'online',
+    'groups',
+    'audit',
+    'devices',
+    'timeline',
+    'calls',
+    'webhooks',
+  ])
 }, 20_000)

@@ -11,6 +11,7 @@ import type { CallView, ParticipantErased, ParticipantView } from '@ringwire/pro
 import type { Revoked } from '../auth/revoked.ts'
 import type { LiveCall, Participant } from '../call/call.ts'
 import type { SeenCalls } from '../history/seen-calls.ts'
+import type { AuditStore } from '../ports/audit.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { Groups } from '../ports/groups.ts'
@@ -34,6 +35,7 @@ export interface ParticipantsOptions {
   readonly webhooks: Pick<WebhookStore, 'erase'>
   readonly online: Pick<OnlineStore, 'erase'>
   readonly groups: Pick<Groups, 'forget'>
+  readonly audit: Pick<AuditStore, 'forget'>
   readonly erasures: Erasures
   /** Ends a call, and tells both sides. */
   /** Ends a live call of somebody; a call to a group only stops ringing there [GROUP1]. */
@@ -76,7 +78,7 @@ export function readUntil(text: string | undefined, now: number): number | strin
 }
 
 export function createParticipants(options: ParticipantsOptions): Participants {
-  const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, groups } = options
+  const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, groups, audit } = options
   const { endCall, flush, hasOthers, now } = options
 
   async function liveCallsOf({ product, role, userId }: Participant): Promise<CallView[]> {
@@ -110,6 +112,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     await endCalls(participant)
     await online.erase(participant)
     await groups.forget(participant)
+    await audit.forget(participant)
     await count('devices', await devices.forgetAll(participant))
     // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
     await timeline.forgetParticipant(participant, (entries) => count('timelineEntries', entries))

@@ -7,6 +7,7 @@ import type { PathParams } from '@ringwire/protocol/routes'
 import { readJsonObject } from '../http/body.ts'
 import { failure } from '../http/replies.ts'
 import type { Limits } from '../limits/limits.ts'
+import type { AuditActor } from '../ports/audit.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import { type CredentialsDeps, createCredentialsCheck, productOf, refusedProduct } from './credentials.ts'
 
@@ -14,8 +15,10 @@ export interface ProductEndpointDeps extends CredentialsDeps {
   readonly limits: Limits
 }
 
-/** A request whose key may ask about the product. */
+/** A request of somebody who may ask about the product. */
 export interface ProductRequest {
+  /** Whom the audit log names where something is changed. */
+  readonly actor: AuditActor
   readonly product: string
   readonly params: PathParams
   readonly query: URLSearchParams
@@ -27,8 +30,11 @@ export interface ProductRequest {
 
 const nothing = {}
 
+/** Hears of each request that was done, before its answer goes out. */
+export type Heard = (asked: ProductRequest) => Promise<void>
+
 export interface ProductEndpoint {
-  (request: Request, address: string | undefined, params: PathParams): Promise<Response>
+  (request: Request, address: string | undefined, params: PathParams, heard?: Heard): Promise<Response>
   /** Answers whoever may ask about the product by other means: operators [ADM2]. */
   readonly answer: (asked: ProductRequest) => MaybePromise<Response>
 }
@@ -42,7 +48,12 @@ export function createProductEndpoint(
   const { limits } = deps
   const check = createCredentialsCheck(deps, { ofAddress: limits.serverRequest, ofKey: limits.serverKey })
 
-  async function endpoint(request: Request, address: string | undefined, params: PathParams): Promise<Response> {
+  async function endpoint(
+    request: Request,
+    address: string | undefined,
+    params: PathParams,
+    heard?: Heard,
+  ): Promise<Response> {
     const credentials = await check(request, address)
     if (!credentials.ok) return credentials.response
     const query = new URL(request.url).searchParams
@@ -53,7 +64,11 @@ export function createProductEndpoint(
     const product = productOf(given.trim() === '' ? '' : given, credentials.key)
     const refused = refusedProduct(product, credentials.key)
     if (refused !== undefined) return refused
-    return answer({ product, params, query, body, signal: request.signal })
+    const actor = { kind: 'key', name: credentials.key.keyId } as const
+    const asked = { actor, product, params, query, body, signal: request.signal }
+    const response = await answer(asked)
+    if (response.ok) await heard?.(asked)
+    return response
   }
   return Object.assign(endpoint, { answer })
 }

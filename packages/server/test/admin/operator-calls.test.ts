@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import { program } from '@ringwire/testkit/program'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
 import { adminUrlOf, startObserved } from './observed.ts'
@@ -98,4 +99,86 @@ test('[ADM2] what is not there, and methods and bodies that are not taken', asyn
     body: JSON.stringify({ reason: 'x'.repeat(20_000) }),
   })
   expect(large.status).toBe(413)
+})
+
+test('[ADM3] changes are written down: by the page, by a backend, by a command; questions and refusals are not', async () => {
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  await ask(`products/${product}/calls/${callUuid}`)
+  await ask(`products/${product}/calls/${crypto.randomUUID()}/end`, 'POST', {})
+  await ask(`products/${product}/calls/${callUuid}/end`, 'POST', { reason: 'because Ann said so' })
+  const group = { members: [pair.calleeId], strategy: 'all' }
+  await ask(`products/${product}/groups/agent/support`, 'PUT', group)
+  const credentials = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
+  const ofBackend = (path: string, method: string, body?: object) =>
+    fetch(`${service.url}/v1/server/${path}`, {
+      method,
+      headers: credentials,
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  await ofBackend(`participants/agent/${pair.calleeId}/disconnect`, 'POST')
+  await ofBackend('product', 'PATCH', { busy: 'reject' })
+  await ofBackend('product', 'PATCH', { busy: 'nonsense' })
+  const box = { ...process.env, RINGWIRE_DATA_DIR: service.dataDir, USER: 'root', SUDO_USER: 'pat' }
+  const command = async (...args: string[]) => {
+    const child = Bun.spawn([...program, ...args], { env: box, stdout: 'pipe', stderr: 'pipe' })
+    return { out: await new Response(child.stdout).text(), err: await new Response(child.stderr).text() }
+  }
+  const { key_id: keyId, secret } = JSON.parse((await command('keys', 'create', '--product', product, '--json')).out)
+  await command('keys', 'disable', keyId)
+  await command('participant', 'disconnect', 'customer', pair.callerId, '--product', product)
+
+  const { data, next_cursor } = await ask('audit?limit=7')
+  expect(data).toMatchObject([
+    {
+      by: { kind: 'cli', name: 'pat' },
+      action: 'participant.disconnect',
+      participant: { role: 'customer', user_id: pair.callerId },
+    },
+    { by: { kind: 'cli', name: 'pat' }, action: 'key.disable', product: null, subject: keyId },
+    { by: { kind: 'cli', name: 'pat' }, action: 'key.create', subject: keyId, detail: { products: [product] } },
+    { by: { kind: 'key', name: productKey.id }, action: 'product.change', product, detail: { busy: 'reject' } },
+    { by: { kind: 'key', name: productKey.id }, action: 'participant.disconnect', subject: null },
+    { by: { kind: 'operator', name: 'Olga' }, action: 'group.put', subject: 'agent/support', detail: { members: 1 } },
+    { by: { kind: 'operator', name: 'Olga' }, action: 'call.end', subject: callUuid, detail: {} },
+  ])
+  const older = await ask(`audit?cursor=${next_cursor}`)
+  expect(older.data.map(({ action }: { action: string }) => action)).toEqual(['call.end'])
+  expect((await ask('audit?product=another')).data).toEqual([])
+  expect((await ask('audit', 'POST', {})).status).toBe(405)
+  const shown = await command('audit', '--exact')
+  expect(shown.out).toMatch(/key pat|cli pat +key\.disable/)
+  expect(shown.out).not.toContain(secret)
+  expect(JSON.parse((await command('audit', '--json', '--limit', '1')).out).data).toEqual(data.slice(0, 1))
+
+  const erased = await ask(`products/${product}/participants/customer/${pair.callerId}`, 'DELETE')
+  expect(erased.status).toBe(200)
+  const after = await ask('audit')
+  expect(after.data[0]).toMatchObject({ action: 'participant.erase', participant: { role: 'customer', user_id: '' } })
+  expect(JSON.stringify(after)).not.toContain(pair.callerId)
+  expect((await command('audit')).out).toContain('customer/(erased)')
+}, 60_000)
+
+test('[ADM2] overview and nodes say in a terminal what Now says', async () => {
+  const { port } = new URL(url)
+  const command = async (env: Record<string, string>, ...args: string[]) => {
+    const own = { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: service.dataDir, ...env }
+    const child = Bun.spawn([...program, ...args], { env: own, stdout: 'pipe', stderr: 'pipe' })
+    const [out, err] = [await new Response(child.stdout).text(), await new Response(child.stderr).text()]
+    return { out, err, code: await child.exited }
+  }
+  const env = { RINGWIRE_ADMIN_PORT: port, RINGWIRE_ADMIN_TOKEN: token }
+  const overview = await command(env, 'overview')
+  expect(overview.out).toMatch(/Database +ok\n/)
+  expect(overview.out).toMatch(/Calls ringing +\d+\n/)
+  expect(JSON.parse((await command(env, 'overview', '--json')).out)).toMatchObject({ health: { ok: true } })
+  expect((await command(env, 'nodes')).out).toMatch(/^NODE +SOCKETS\n\S+ +\d+ +asked\n$/)
+  expect(await command({ ...env, RINGWIRE_ADMIN_TOKEN: 'another-token-of-some-length' }, 'nodes')).toMatchObject({
+    ...{ code: 1, err: expect.stringContaining('AUTH_TOKEN_INVALID') },
+  })
+  expect((await command({ RINGWIRE_ADMIN_PORT: port }, 'nodes')).code).toBe(2)
+  expect((await command({ RINGWIRE_ADMIN_TOKEN: token }, 'nodes')).code).toBe(2)
+  expect((await command(env, 'nodes', '--url', 'http://127.0.0.1:1')).err).toContain(
+    'No listener for operators answers',
+  )
 })

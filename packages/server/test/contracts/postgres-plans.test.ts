@@ -3,6 +3,13 @@ import { until } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import { callLife } from '../../src/call/decide.fixture.ts'
 import { created, liveIn, participant, ringing, there, touched } from '../../src/ports/call-store.fixture.ts'
+import {
+  auditAboutSql,
+  auditOfProductSql,
+  auditSql,
+  forgetAuditSql,
+  pruneAuditSql,
+} from '../../src/stores/postgres/audit.ts'
 import { beginningSql, edgeSql, listSql, seenSql } from '../../src/stores/postgres/call-lists.ts'
 import {
   dueRingsSql,
@@ -134,6 +141,11 @@ describe('every read finds its rows through an index', () => {
     ['[GROUP1] a group', groupSql, ['clinic', 'patient', 'all']],
     ['[GROUP1] groups of a product', groupsSql, ['clinic', '', '', 101]],
     ['[GROUP1] groups of a member', groupsOfSql, ['clinic', 'patient', 'ann']],
+    ['[ADM3] the audit log', auditSql, ['g', 101]],
+    ['[ADM3] the audit log of a product', auditOfProductSql, ['clinic', 'g', 101]],
+    ['[ADM3] what is about a participant', auditAboutSql, ['clinic', 'patient', 'ann', 'g', 100]],
+    ['[ADM3] [SRV2] who is erased in the audit log', forgetAuditSql, ['clinic', 'patient', 'ann']],
+    ['[ADM3] what is old in the audit log', pruneAuditSql, ['0']],
     ['[GROUP1] [SRV2] who leaves all groups', forgetMemberSql, ['clinic', 'patient', 'ann']],
     ['[GROUP1] [PUSH2] devices of members', memberDevicesSql, ['clinic', 'patient', '["ann","ben"]', 0, 20]],
     ['[SRV2] events to be erased', eventsSql, ['{1,2,3}']],

@@ -6,6 +6,7 @@ import { actorOf, callLife, durations, inviteCommand } from '../../src/call/deci
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import { noneErased } from '../../src/participants/erasures.port.ts'
+import { auditIdAt, newAuditId } from '../../src/ports/audit.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import { migrateToPostgres } from '../../src/stores/migration.ts'
@@ -65,7 +66,7 @@ async function useAll(url: string): Promise<void> {
   } finally {
     await box.clean()
   }
-  const { calls, outbox, products, devices, groups, webhooks, timeline, online, erasures, prune, close } =
+  const { calls, outbox, products, devices, groups, webhooks, timeline, online, erasures, audit, prune, close } =
     await openPostgres({
       url,
       // One connection does all of it, and what is refused is told at once: nothing has to end in this time.
@@ -134,6 +135,11 @@ async function useAll(url: string): Promise<void> {
     expect([await groups.get(group), await groups.list({ ...group, role: '' }, 1)]).toHaveLength(2)
     expect([await groups.of(participant), await groups.forget(participant)]).toEqual([['all'], 1])
     expect(await groups.remove(group)).toBe(true)
+    const change = { actor: { kind: 'cli', name: '' }, action: 'x', subject: '', detail: {} } as const
+    await audit.add({ ...change, id: newAuditId(Date.now()), product: 'clinic', participant })
+    expect(await audit.list({ product: 'clinic', before: undefined, limit: 1 })).toMatchObject([{ action: 'x' }])
+    expect(await audit.forget(participant)).toBeGreaterThan(0)
+    expect(await audit.prune(auditIdAt(Date.now() + 1_000))).toBeGreaterThan(0)
     for (const busy of ['allow', 'reject'] as const) {
       await products.changeSettings('clinic', {
         busy,
@@ -242,4 +248,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(83))
+test('every right was taken away once', () => expect(rights.length).toBe(87))

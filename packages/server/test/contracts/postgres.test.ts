@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from 'bun:test'
 import { openPostgres } from '../../src/stores/postgres/open.ts'
 import { dumpOf } from '../support/dump.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
+import { registerAuditContract } from './audit.ts'
 import { registerCallListsContract } from './call-lists.ts'
 import { registerCallStoreContract } from './call-store.ts'
 import { registerCallStoreNodesContract } from './call-store-nodes.ts'
@@ -54,6 +55,19 @@ registerDevicesContract('PostgreSQL', async () => {
   return {
     devices: one.devices,
     other: other.devices,
+    async close() {
+      await one.close()
+      await other.close()
+    },
+  }
+})
+
+registerAuditContract('PostgreSQL', async () => {
+  const url = await server.database()
+  const [one, other] = [await openPostgres({ url }), await openPostgres({ url })]
+  return {
+    audit: one.audit,
+    other: other.audit,
     async close() {
       await one.close()
       await other.close()

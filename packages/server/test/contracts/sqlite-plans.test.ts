@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { auditAboutSql, auditOfProductSql, auditSql } from '../../src/stores/sqlite/audit.ts'
 import { beginningSql, edgeSql, listSql, seenSql } from '../../src/stores/sqlite/call-lists.ts'
 import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/stores/sqlite/call-reads.ts'
 import { openConnection } from '../../src/stores/sqlite/connection.ts'
@@ -125,6 +126,15 @@ describe('every read finds its rows through an index', () => {
       'SEARCH g USING PRIMARY KEY (product=? AND (role,name)>(?,?))',
       `SEARCH m USING ${key} group_name=?)`,
       'SEARCH call_group_members USING COVERING INDEX groups_of_member (product=? AND role=? AND user_id=? AND group_name>?)',
+    ])
+  })
+
+  test('[ADM3] the audit log: all of it, of a product, about a participant', () => {
+    const steps = [auditSql, auditOfProductSql, auditAboutSql].flatMap(plan)
+    expect(steps.filter((step) => /SEARCH|SCAN|B-TREE/.test(step))).toEqual([
+      'SEARCH audit USING PRIMARY KEY (id<?)',
+      'SEARCH audit USING INDEX audit_of_product (product=? AND id<?)',
+      'SEARCH audit USING INDEX audit_of_participant (product=? AND role=? AND user_id=? AND id<?)',
     ])
   })
 

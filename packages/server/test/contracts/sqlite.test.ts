@@ -1,6 +1,7 @@
 import { openHarness, temporaryDataDir } from '../../src/stores/sqlite/open.fixture.ts'
 import { openSqlite } from '../../src/stores/sqlite/open.ts'
 import { dumpOf } from '../support/dump.ts'
+import { registerAuditContract } from './audit.ts'
 import { registerCallListsContract } from './call-lists.ts'
 import { registerCallStoreContract } from './call-store.ts'
 import { registerDevicesContract } from './devices.ts'
@@ -37,6 +38,22 @@ registerDevicesContract('SQLite', async () => {
   return {
     devices: serving.devices,
     other: beside.devices,
+    async close() {
+      await beside.close()
+      await serving.close()
+      dir.remove()
+    },
+  }
+})
+
+registerAuditContract('SQLite', async () => {
+  const dir = temporaryDataDir()
+  const options = { dataDir: dir.path, synchronous: 'NORMAL' } as const
+  const serving = await openSqlite({ ...options, exclusive: true })
+  const beside = await openSqlite({ ...options, exclusive: false })
+  return {
+    audit: serving.audit,
+    other: beside.audit,
     async close() {
       await beside.close()
       await serving.close()

@@ -3,6 +3,7 @@ import { actorOf, durations, inviteCommand } from '../../src/call/decide.fixture
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import type { Erasures } from '../../src/participants/erasures.port.ts'
+import { type AuditStore, auditIdAt, newAuditId } from '../../src/ports/audit.ts'
 import { liveIn } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Devices } from '../../src/ports/devices.ts'
@@ -22,6 +23,7 @@ export interface Walked {
   readonly products: ProductStore
   readonly devices: Devices
   readonly groups: Groups
+  readonly audit: AuditStore
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
@@ -35,6 +37,7 @@ export async function useStores(stores: Walked, some: Participant): Promise<void
   await useLists(stores, some)
   await usePeople(stores, some)
   await useGroups(stores.groups, some)
+  await useAudit(stores.audit, some)
   await eraseAndPrune(stores, some)
   await useWebhooks(stores, some)
 }
@@ -194,6 +197,16 @@ async function useGroups(groups: Groups, some: Participant): Promise<void> {
   await groups.forget(some)
   await groups.forget(busy)
   await groups.remove(group)
+}
+
+async function useAudit(audit: AuditStore, some: Participant): Promise<void> {
+  const { role, userId } = some
+  const entry = { actor: { kind: 'cli', name: 'root' }, action: 'key.create', subject: 'k', detail: {} } as const
+  await audit.add({ ...entry, id: newAuditId(Date.now()), product, participant: { role, userId } })
+  for (const of of [undefined, product]) await audit.list({ product: of, before: undefined, limit: 101 })
+  await audit.about(some, { before: undefined, limit: 100 })
+  await audit.forget(some)
+  await audit.prune(auditIdAt(Date.now() + 1))
 }
 
 /** Stops the erasure of the busy participant after one step, and completes those of participants with few calls. */

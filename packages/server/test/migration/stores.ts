@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Call, isLive } from '../../src/call/call.ts'
 import { callLife } from '../../src/call/decide.fixture.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
+import { newAuditId } from '../../src/ports/audit.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Device } from '../../src/ports/devices.ts'
@@ -21,7 +22,7 @@ const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, context
 /** Calls in every stage of their lives, keys with a rotated secret, settings. */
 export async function fill(dataDir: string, lives: number): Promise<void> {
   const opened = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
-  const { calls, products, webhooks, devices, groups, timeline, close } = opened
+  const { calls, products, webhooks, devices, groups, audit, timeline, close } = opened
   const endpoint = webhook({
     product: 'clinic',
     events: null,
@@ -73,6 +74,10 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
   })
   await devices.put(device)
   await groups.put(group)
+  const { role, userId } = device.participant
+  const change = { actor: { kind: 'operator', name: 'ä "quoted" 😀' }, action: 'key.rotate', subject: 'k1' } as const
+  await audit.add({ ...change, id: newAuditId(7), product: '', participant: null, detail: {} })
+  await audit.add({ ...change, id: newAuditId(8), product: 'clinic', participant: { role, userId }, detail: odd })
   await groups.put({ ...group, name: 'nobody', members: [] })
   await timeline.add(
     Array.from({ length: 1_100 }, (_, n) => ({ ...seen, id: `a${n}` })).map((row, n) => ({

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { TokenResponse } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { TSchema } from 'typebox'
+import { createAudit } from '../../src/audit/audit.ts'
 import { createRingTickets, type RingTickets } from '../../src/auth/ring-ticket.ts'
 import { createTokens, type TokenInput, type Tokens } from '../../src/auth/tokens.ts'
 import { createDomain } from '../../src/calls/domain.ts'
@@ -158,6 +159,12 @@ export function startRest(options: RestOptions): RestService {
   const localLimits = createLocalLimits(config, createMemoryCounters())
   const guard = createAddressGuard(config.webhookAllow)
   const { app } = createRest({
+    audit: createAudit({
+      ...{ store: stores.audit, now: clock.now, retentionMs: null },
+      onError(error) {
+        throw error
+      },
+    }),
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
     journal: createJournal({ logger, isDebug: true, now: () => performance.now(), meter }),

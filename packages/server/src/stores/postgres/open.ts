@@ -1,4 +1,5 @@
 import type { Erasures } from '../../participants/erasures.port.ts'
+import type { AuditStore } from '../../ports/audit.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
@@ -12,6 +13,7 @@ import type { WebhookStore } from '../../ports/webhooks.ts'
 import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
 import { createStepRows } from '../sql/step-rows.ts'
 import { createSubscribers } from '../sql/subscribers.ts'
+import { createAuditStore } from './audit.ts'
 import { createCallLists } from './call-lists.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
@@ -58,6 +60,7 @@ export interface PostgresStores {
   readonly timeline: TimelineStore
   readonly online: OnlineStore
   readonly erasures: Erasures
+  readonly audit: AuditStore
   /** Commits of calls so far. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -137,6 +140,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     timeline: createTimelineStore(readers, retentionMs),
     online: createOnlineStore(readers, subscribers),
     erasures: createErasures(readers),
+    audit: createAuditStore(readers),
     counts: () => commits.counts,
     prune: retention.prune,
     close,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { MaybePromise } from '../../ports/maybe.ts'
+import { auditColumns } from './audit-rows.ts'
 import { callColumns, eventColumns, type RowValue } from './rows.ts'
 import { timelineColumns } from './timeline-rows.ts'
 
@@ -61,6 +62,7 @@ export const plainTables = {
   online: ['product', 'role', 'user_id', 'node'],
   call_groups: ['product', 'role', 'name', 'strategy', 'member_ring_ms', 'ring_ms'],
   call_group_members: ['product', 'role', 'group_name', 'turn', 'user_id'],
+  audit: auditColumns,
 } as const
 export type PlainTable = keyof typeof plainTables
 

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { isExecutable, packageRoot } from '../../config/package-root.ts'
 import type { Erasures } from '../../participants/erasures.port.ts'
+import type { AuditStore } from '../../ports/audit.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
@@ -13,6 +14,7 @@ import type { TimelineStore } from '../../ports/timeline.ts'
 import type { WebhookStore } from '../../ports/webhooks.ts'
 import { createRetention, type Retention, type RetentionOptions, type RetentionSettings } from '../sql/retention.ts'
 import { createSubscribers } from '../sql/subscribers.ts'
+import { createAuditStore } from './audit.ts'
 import { createCallLists } from './call-lists.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore, createReadOnlyCallStore } from './call-store.ts'
@@ -64,6 +66,7 @@ export interface SqliteStores {
   readonly timeline: TimelineStore
   readonly online: OnlineStore
   readonly erasures: Erasures
+  readonly audit: AuditStore
   /** Commits of calls so far; zeros where calls are only read. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -134,6 +137,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
     const products = createProductStore(beside, writes)
     const devices = createDevices(reader, writes)
     const groups = createGroups(reader, writes)
+    const audit = createAuditStore(reader, writes)
     const clock = options.clock ?? { now: Date.now }
     const webhooks = createWebhookStore(beside, writes, subscribers, staged, clock)
     const timeline = createTimelineStore(reader, writes)
@@ -157,6 +161,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
       timeline,
       online,
       erasures,
+      audit,
       counts,
       prune: retention.prune,
       close,

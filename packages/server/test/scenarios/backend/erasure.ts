@@ -6,6 +6,8 @@ import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/fl
 import { until } from '@ringwire/testkit/patience'
 import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, type Service } from '@ringwire/testkit/service'
+import { openStore } from '../../../src/backend.ts'
+import { newAuditId } from '../../../src/ports/audit.ts'
 import { dumpOf } from '../../support/dump.ts'
 import { about, connectExtended, ringingCall } from '../../support/extended-flows.ts'
 import { finish, type Start } from '../calls/composition.ts'
@@ -58,6 +60,18 @@ export function registerBackendErasure(name: string, start: Start): void {
       return body as ParticipantExport
     }
 
+    /** A change that is about somebody, and cuts nobody off: the instant is long ago. */
+    async function audited(userId: string): Promise<void> {
+      const until = new Date(Date.now() - 86_400_000).toISOString()
+      const store = await openStore({
+        ...{ databaseUrl: running.env.DATABASE_URL ?? null, dataDir: running.dataDir, sqliteSynchronous: 'NORMAL' },
+      })
+      const change = { actor: { kind: 'cli', name: 'root' }, action: 'participant.disconnect', subject: '' } as const
+      const participant = { role: 'customer', userId }
+      await store.audit.add({ ...change, id: newAuditId(Date.now()), product: 'shop', participant, detail: { until } })
+      await store.close()
+    }
+
     /** Somebody who has left something in every table that can name a participant. */
     async function known() {
       const ann = { user_id: someone('ann'), display_name: someone('Ann Äther'), device_id: someone('phone') }
@@ -73,6 +87,7 @@ export function registerBackendErasure(name: string, start: Start): void {
       })
       const group = { members: [ann.user_id, ben.user_id], strategy: 'all' }
       await ask(service(), 'PUT', `groups/customer/${ann.user_id.length}`, group)
+      await audited(ann.user_id)
       const refused = crypto.randomUUID()
       const wrong = { callee_user_id: ben.user_id, callee_role: 'nobody', call_uuid: refused }
       await caller.request('call.invite', wrong).catch(() => undefined)
@@ -88,7 +103,15 @@ export function registerBackendErasure(name: string, start: Start): void {
     test('[SRV2] who is erased while in a call: sockets are closed, the call ends, and no table names it', async () => {
       const { ann, ben, pair, missed, callUuid, refused, token } = await known()
       const names = [ann.user_id, ann.display_name, ann.device_id]
-      const kept = ['call_events', 'call_group_members', 'call_timeline', 'calls', 'devices', 'webhook_deliveries']
+      const kept = [
+        'audit',
+        'call_events',
+        'call_group_members',
+        'call_timeline',
+        'calls',
+        'devices',
+        'webhook_deliveries',
+      ]
       await until('everything is written', async () => (await tablesWith(...names)).join() === kept.join())
       const tablesOfBen = () => tablesWith(ben.user_id, ben.display_name, ben.device_id)
       // Another node writes what was seen of him.
@@ -209,6 +232,7 @@ export function registerBackendErasure(name: string, start: Start): void {
       expect(all.devices).toMatchObject([{ device_id: ann.device_id, platform: 'fcm' }])
       expect(all.calls.map(({ call }) => call.call_uuid)).toEqual([callUuid, missed])
       expect(all.calls[1]?.call.metadata).toEqual({ who: ann.display_name })
+      expect(all.changes).toMatchObject([{ action: 'participant.disconnect', by: 'cli' }])
       expect(all.refused).toMatchObject([{ call_uuid: refused, entry: { what: 'refused' } }])
       const entries = all.calls.flatMap(({ entries }) => entries)
       expect(entries.map(({ who }) => who?.user_id)).toEqual(entries.map(() => ann.user_id))

@@ -1,0 +1,81 @@
+/** What the audit log says of a request that changed something of a product [ADM3]. */
+import type { AuditActor } from '../ports/audit.ts'
+import type { Change } from './audit.ts'
+
+/** A request that was done, by the name of its endpoint in the registry. */
+export interface DoneRequest {
+  readonly endpoint: string
+  readonly actor: AuditActor
+  readonly product: string
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+type About = Pick<Change, 'participant' | 'subject' | 'detail'>
+type Say = (done: DoneRequest) => About
+
+const participant: Say = ({ params, query }) => ({
+  participant: {
+    role: params.role ?? query.get('role') ?? '',
+    userId: params.user_id ?? query.get('user_id') ?? '',
+  },
+})
+/** Of who is erased, no name is left [SRV2]. */
+const erased: Say = (done) => ({ participant: { role: participant(done).participant?.role ?? '', userId: '' } })
+const group: Say = ({ params: { role, group: name } }) => ({ subject: `${role}/${name}` })
+const endpoint: Say = ({ params: { id = '' } }) => ({ subject: id })
+
+/** Every request that changes something, and what is done by it. */
+const actions: Readonly<Record<string, readonly [action: string, say: Say]>> = {
+  // The reason that was given may name somebody.
+  serverEndCall: ['call.end', ({ params }) => ({ subject: (params.call_uuid ?? '').toLowerCase() })],
+  serverDisconnect: ['participant.disconnect', (done) => ({ ...participant(done), detail: untilOf(done) })],
+  serverDisconnectByQuery: ['participant.disconnect', (done) => ({ ...participant(done), detail: untilOf(done) })],
+  serverEraseParticipant: ['participant.erase', erased],
+  serverEraseParticipantByQuery: ['participant.erase', erased],
+  serverProductChange: ['product.change', ({ body }) => ({ detail: settingsOf(body) })],
+  serverGroupPut: [
+    'group.put',
+    (done) => ({ ...group(done), detail: { members: lengthOf(done.body.members), strategy: done.body.strategy } }),
+  ],
+  serverGroupRemove: ['group.remove', group],
+  serverWebhookCreate: ['webhook.create', ({ body }) => ({ detail: hookOf(body) })],
+  serverWebhookChange: ['webhook.change', (done) => ({ ...endpoint(done), detail: hookOf(done.body) })],
+  serverWebhookRemove: ['webhook.remove', endpoint],
+  serverWebhookRotate: ['webhook.rotate', endpoint],
+  serverWebhookTest: ['webhook.test', endpoint],
+  serverWebhookRetry: [
+    'webhook.retry',
+    (done) => ({ ...endpoint(done), detail: { delivery: done.params.delivery_id ?? '' } }),
+  ],
+}
+
+/** Undefined for a request that changes nothing. */
+export function changeOf(done: DoneRequest): Change | undefined {
+  const known = Object.hasOwn(actions, done.endpoint) ? actions[done.endpoint] : undefined
+  if (known === undefined) return undefined
+  const [action, say] = known
+  return { actor: done.actor, action, product: done.product, ...say(done) }
+}
+
+const untilOf = ({ body: { until } }: DoneRequest) => (typeof until === 'string' ? { until } : {})
+const lengthOf = (value: unknown) => (Array.isArray(value) ? value.length : 0)
+
+/** A URL may have a secret in its path or query, so that only its host is kept. */
+export function settingsOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const given = Object.entries(body).filter(([name, value]) => name !== 'product' && value !== undefined)
+  return Object.fromEntries(given.map(([name, value]) => [name, /url$/i.test(name) ? hostOf(value) : value]))
+}
+
+export function hookOf({ url, events, enabled }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return {
+    ...(url !== undefined && { url: hostOf(url) }),
+    ...(events !== undefined && { events }),
+    ...(enabled !== undefined && { enabled }),
+  }
+}
+
+function hostOf(value: unknown): unknown {
+  return typeof value === 'string' ? (URL.parse(value)?.host ?? '') : value
+}
