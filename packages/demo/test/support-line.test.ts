@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createCallClient } from '@ringwire/client'
+import { type Call, type CallClient, createCallClient } from '@ringwire/client'
+import { transferCapabilities } from '@ringwire/client/transfer'
 import { Client } from '@ringwire/testkit/client'
 import { block, projectRoot, readDocument, writeApplication } from '@ringwire/testkit/documents'
 import { until } from '@ringwire/testkit/patience'
@@ -24,6 +25,7 @@ beforeAll(async () => {
     'setup.mjs': block(guide, 'js', '## Set it up'),
     'line.mjs': block(guide, 'js', '## The backend'),
     'hold.ts': block(guide, 'ts', '## Hold, and another device'),
+    'transfers.ts': block(guide, 'ts', '## Hand a call over'),
   })
   const [setting = '', command] = block(guide, 'sh', '## Start')
     .trimEnd()
@@ -174,6 +176,52 @@ test('[guide] [HOLD1] an agent puts a call on hold, and continues it', async () 
   expect([await toggleHold(mine), await toggleHold(mine)]).toEqual([true, false])
   await mine.end()
   for (const it of [ben, ann]) it!.close()
+}, 240_000)
+
+/** Somebody with a client of the SDK that answers by itself. */
+function answering(user: string, transfersOf: (client: CallClient) => Transfers) {
+  const asked = { method: 'POST', headers: { cookie: `user=${user}` } }
+  const getToken = () => fetch(`${backend}/call-token`, asked)
+  const client = createCallClient({ getToken, can: transferCapabilities })
+  const transfers = transfersOf(client)
+  client.on('incoming', (call) => void call.accept())
+  client.connect()
+  const talksTo = async (peer: string): Promise<Call> => {
+    const found = () => client.calls.find((call) => call.peer.userId === peer && call.state.name === 'accepted')
+    await until(`${user} talks to ${peer}`, found)
+    return found() as Call
+  }
+  return { client, talksTo, ...transfers }
+}
+
+interface Transfers {
+  atOnce(call: Call, userId: string): Promise<void>
+  ask(call: Call, userId: string): Promise<Call>
+  connect(call: Call, asked: Call): Promise<void>
+}
+
+test('[guide] [XFER1] an agent hands a customer over after asking a colleague, and the colleague at once', async () => {
+  const { transfersOf } = await import(`${directory.path}/transfers.ts`)
+  const people = ['ann', 'ben', 'cora'].map((user) => answering(user, transfersOf))
+  const [ann, ben, cora] = people as [(typeof people)[0], (typeof people)[0], (typeof people)[0]]
+  await until('all are online', () => people.every(({ client }) => client.state.name === 'online'))
+  ann.client.call({ userId: 'ben', role: 'agent' })
+  const first = await ben.talksTo('ann')
+  const asked = await ben.ask(first, 'cora')
+  await Promise.all([ben.talksTo('cora'), cora.talksTo('ben')])
+  await ben.connect(first, asked)
+  await ann.talksTo('cora')
+  const second = await cora.talksTo('ann')
+  await until('Ben is in no call', () => ben.client.calls.length === 0)
+
+  await cora.atOnce(second, 'ben')
+  await ben.talksTo('ann')
+  const third = await ann.talksTo('ben')
+  expect(new Set([first, second, third].map(({ callUuid }) => callUuid)).size).toBe(3)
+  await third.end()
+  await until('nobody is in a call', () => people.every(({ client }) => client.calls.length === 0))
+  expect(await queue()).toEqual([])
+  for (const { client } of people) client.close()
 }, 240_000)
 
 test('[guide] [HOOK5] outside of opening hours the call is refused, and nobody waits', async () => {
