@@ -74,7 +74,7 @@ export const mutationsBeside: readonly Mutation[] = [
   {
     name: '[XFER1] a call is transferred twice at once',
     file: transfer,
-    find: "if (call.transferring !== undefined) return refuse('CALL_INVALID_STATE', { status: first.status })",
+    find: "if (call.transferring !== undefined) return refuse('CALL_INVALID_STATE', { status: call.status })",
     put: '',
   },
   {
