@@ -9,7 +9,9 @@ export interface Question {
   readonly data: {
     readonly call_uuid: string
     readonly caller: { readonly user_id: string; readonly role: string; readonly display_name: string }
-    readonly callee: { readonly user_id: string; readonly role: string }
+    readonly callee?: { readonly user_id: string; readonly role: string }
+    /** Instead of a callee. */
+    readonly group?: { readonly group: string; readonly role: string }
     readonly metadata: Readonly<Record<string, unknown>> | null
   }
 }
@@ -30,7 +32,7 @@ export class Decider {
       const text = Buffer.concat(chunks).toString('utf8')
       const question: Question = { headers: request.headers, text, data: JSON.parse(text).data }
       this.questions.push(question)
-      const answer = await (this.decide.get(question.data.callee.user_id) ?? (() => ({ decision: 'allow' })))(question)
+      const answer = await (this.decide.get(calledIn(question)) ?? (() => ({ decision: 'allow' })))(question)
       if (answer === 'hang') return
       if (typeof answer === 'number') response.writeHead(answer).end()
       else response.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
@@ -47,13 +49,13 @@ export class Decider {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/invites`
   }
 
-  /** What is answered about invites of this callee from now on. */
+  /** What is answered about invites of this callee, or of the group of this name, from now on. */
   about(calleeId: string, decide: (question: Question) => Answer | Promise<Answer>): void {
     this.decide.set(calleeId, decide)
   }
 
   of(calleeId: string): Question[] {
-    return this.questions.filter(({ data }) => data.callee.user_id === calleeId)
+    return this.questions.filter((question) => calledIn(question) === calleeId)
   }
 
   async asked(calleeId: string, times = 1): Promise<void> {
@@ -64,4 +66,8 @@ export class Decider {
     this.server.closeAllConnections()
     await new Promise((resolve) => this.server.close(resolve))
   }
+}
+
+function calledIn({ data: { callee, group } }: Question): string {
+  return callee?.user_id ?? group?.group ?? ''
 }

@@ -35,8 +35,10 @@ export function countedAs({ callee, group }: Named, product: string): Participan
   return { product, role: callee.role, userId: group === undefined ? callee.userId : `\0${group}` }
 }
 
-/** Undefined where a person is called. */
-export function createFindGroup({ groups, store }: CalledGroupsOptions) {
+/** The group that is named, as it is now. Undefined where a person is called. */
+export type FindGroup = (caller: Participant, named: Named) => Promise<GroupToCall | 'unknown' | undefined>
+
+export function createFindGroup({ groups, store }: CalledGroupsOptions): FindGroup {
   /** Somebody who answered no call yet is the most idle. Where it is the same, the list decides. */
   async function longestIdleFirst(members: readonly Participant[]): Promise<readonly Participant[]> {
     const since = members.length === 0 ? [] : await store.lastAnswered(members)
@@ -44,7 +46,7 @@ export function createFindGroup({ groups, store }: CalledGroupsOptions) {
     return sorted.sort((a, b) => (a.since === b.since ? 0 : a.since - b.since)).map(({ member }) => member)
   }
 
-  return async (caller: Participant, named: Named): Promise<GroupToCall | 'unknown' | undefined> => {
+  return async (caller, named) => {
     if (named.group === undefined) return undefined
     const { product } = caller
     const { role } = named.callee

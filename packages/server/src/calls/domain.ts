@@ -19,6 +19,7 @@ import { createSteadyClock, type SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import { type Arrivals, type ArrivalsOptions, createArrivals } from './arrivals.ts'
 import { createAskBackend } from './ask-backend.ts'
+import { createFindGroup } from './called-groups.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
 import { createEndQuality, type EndQualityOptions } from './end-quality.ts'
@@ -120,7 +121,7 @@ export function createDomain(options: DomainOptions): Domain {
   const parts = { store, sessions, nodes, uptime, delivery, recorder, clock, durations, mayTake, onError, timers }
   const calls = createCalls({
     ...parts,
-    askBackend: createAskBackend({ store, hook: options.inviteHook }),
+    askBackend: createAskBackend({ store, hook: options.inviteHook, findGroup: createFindGroup({ ...stores, store }) }),
     withQuality: createEndQuality({ hearsEnds: options.hearsEnds, mediaAtEnd }),
     products: stores.products,
     groups: stores.groups,

@@ -101,11 +101,22 @@ function createTryInvite(options: InvitesOptions): Invite {
     const counted = countedAs(named, caller.product)
     const called = await findGroup(caller, named)
     if (called === 'unknown') return { ok: false, error: errorBody('GROUP_NOT_FOUND') }
-    const longest = called?.ringMs ?? settings.ringTimeoutMs ?? ringTimeoutMs
+    const ringMsFor = (groupMs: number | undefined) => {
+      const longest = groupMs ?? settings.ringTimeoutMs ?? ringTimeoutMs
+      return Math.min(data.ring_timeout_ms ?? longest, longest)
+    }
     const rate = await limits.invite(caller, counted)
-    const rest = { rate, longest, busy: settings.busy, freshUuid: newUuid(), maxRinging, callee: named.callee }
+    const ownMs = ringMsFor(called?.ringMs)
+    const rest = {
+      rate,
+      ringTimeoutMs: ownMs,
+      busy: settings.busy,
+      freshUuid: newUuid(),
+      maxRinging,
+      callee: named.callee,
+    }
     const given = { ...commandOf(session, data, rest), ...(called !== undefined && { group: called.group }) }
-    const asked = { session, command: given, named: data.call_uuid?.toLowerCase(), waiter }
+    const asked = { session, command: given, named: data.call_uuid?.toLowerCase(), waiter, ringMsFor }
     const command = await askBackend(asked, settings)
     const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
     if (command.verdict !== undefined && isTokenOver) return { ok: false, error: errorBody('AUTH_TOKEN_INVALID') }
@@ -164,12 +175,9 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
   }
 }
 
-type CommandRest = Pick<InviteCommand, 'rate' | 'freshUuid' | 'maxRinging' | 'busy' | 'callee'> & {
-  /** The longest ring, in ms. */
-  readonly longest: number
-}
+type CommandRest = Pick<InviteCommand, 'rate' | 'freshUuid' | 'maxRinging' | 'busy' | 'callee' | 'ringTimeoutMs'>
 
-function commandOf(session: ClientSession, data: CallInvite, { longest, ...rest }: CommandRest): InviteCommand {
+function commandOf(session: ClientSession, data: CallInvite, rest: CommandRest): InviteCommand {
   return {
     ...rest,
     actor: session,
@@ -177,7 +185,6 @@ function commandOf(session: ClientSession, data: CallInvite, { longest, ...rest 
     contextType: data.context_type ?? session.contextType,
     contextId: data.context_id ?? session.contextId,
     callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
-    ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
     metadata: data.metadata ?? null,
   }
 }

@@ -130,7 +130,8 @@ function createSettleTransfer(options: Options) {
     const settings = await products.settings(ref.product)
     const rate = await limits.invite(session.participant, target)
     const given = withSettings(asked.invite, settings, rate, newUuid(), settings.ringTimeoutMs ?? ringTimeoutMs)
-    const invite = await askBackend({ session, command: given, named: undefined, waiter, mayRedirect }, settings)
+    const how = { mayRedirect, mayRedirectToGroup: false, ringMsFor: () => given.ringTimeoutMs }
+    const invite = await askBackend({ session, command: given, named: undefined, waiter, ...how }, settings)
     const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
     if (isTokenOver) {
       await refund(asked, invite)

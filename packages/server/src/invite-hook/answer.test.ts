@@ -27,6 +27,11 @@ describe('[HOOK5] what a backend answers', () => {
       decision: 'redirect',
       callee: { role: 'agent', userId: 'ben' },
     })
+    for (const user_id of [undefined, null])
+      expect(read({ decision: 'redirect', callee: { role: 'agent', group: 'support', user_id } })).toEqual({
+        decision: 'redirect',
+        callee: { role: 'agent', userId: '', group: 'support' },
+      })
   })
 
   const bad: unknown[] = [
@@ -42,6 +47,9 @@ describe('[HOOK5] what a backend answers', () => {
     { decision: 'redirect' },
     { decision: 'redirect', callee: { role: 'agent' } },
     { decision: 'redirect', callee: { role: 'agent', user_id: '..' } },
+    { decision: 'redirect', callee: { role: 'agent', group: '..' } },
+    { decision: 'redirect', callee: { role: 'agent', user_id: 'ben', group: 'support' } },
+    { decision: 'redirect', callee: { role: 'agent', user_id: null, group: null } },
     { decision: 'redirect', callee: { role: ' ', user_id: 'ben' } },
     { decision: 'redirect', callee: { role: 'agent', user_id: '\0' } },
   ]

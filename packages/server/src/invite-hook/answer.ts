@@ -1,7 +1,7 @@
 import { inviteLimits, readReason } from '@ringwire/protocol/events/call'
 import { participantName, utf8Length } from '@ringwire/protocol/text'
 import { createValidator } from '@ringwire/protocol/validate'
-import Type from 'typebox'
+import Type, { type TSchema } from 'typebox'
 
 /** What a backend decided on an invite [HOOK5]. */
 export type Decided =
@@ -12,8 +12,16 @@ export type Decided =
       readonly ringTimeoutMs?: number
     }
   | { readonly decision: 'refuse'; readonly reason: string | null }
-  | { readonly decision: 'redirect'; readonly callee: { readonly role: string; readonly userId: string } }
+  | { readonly decision: 'redirect'; readonly callee: RedirectedTo }
 
+/** Somebody, or a group of the role; then the user_id is blank. */
+export interface RedirectedTo {
+  readonly role: string
+  readonly userId: string
+  readonly group?: string
+}
+
+const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const metadata = Type.Record(Type.String(), Type.Unknown())
 const Answer = Type.Union([
   Type.Object({
@@ -24,7 +32,11 @@ const Answer = Type.Union([
   Type.Object({ decision: Type.Literal('refuse'), reason: Type.Optional(Type.Unknown()) }),
   Type.Object({
     decision: Type.Literal('redirect'),
-    callee: Type.Object({ role: participantName('Role of the callee.'), user_id: participantName('The callee.') }),
+    callee: Type.Object({
+      role: participantName('Role of the callee.'),
+      user_id: optional(participantName('The callee.')),
+      group: optional(participantName('A group of the role.')),
+    }),
   }),
 ])
 const validate = createValidator(Answer)
@@ -47,8 +59,13 @@ export function readDecision(text: string): Decided | undefined {
     case 'refuse':
       return { decision: 'refuse', reason: readReason(answer.reason) }
     case 'redirect': {
-      const { role, user_id: userId } = answer.callee
-      return { decision: 'redirect', callee: { role, userId } }
+      const { role, user_id: userId, group } = answer.callee
+      // Exactly one of them says who it is.
+      if ((userId == null) === (group == null)) return undefined
+      return {
+        decision: 'redirect',
+        callee: group == null ? { role, userId: userId ?? '' } : { role, userId: '', group },
+      }
     }
   }
 }

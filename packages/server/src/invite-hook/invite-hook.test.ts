@@ -38,7 +38,7 @@ function question(calleeId: string, more: Partial<Question> = {}): Question {
     decider: { url: decider.url, secret: newWebhookSecret(), failure: 'refuse' },
     caller: { product, role: 'customer', userId: `caller-of-${calleeId}`, displayName: 'Ann' },
     callee: { product, role: 'agent', userId: calleeId },
-    mayCall: ({ role }) => role === 'agent',
+    wrongWith: ({ role }) => (role === 'agent' ? undefined : 'the caller may not call whom the answer names'),
     ...more,
   }
 }

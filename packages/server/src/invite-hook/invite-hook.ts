@@ -9,8 +9,9 @@ import { hookBody } from '../call/hook.ts'
 import type { Post } from '../outgoing/post.ts'
 import { signedHeaders } from '../outgoing/signature.ts'
 import type { Timers } from '../ports/clock.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
-import { type Decided, readDecision } from './answer.ts'
+import { type Decided, type RedirectedTo, readDecision } from './answer.ts'
 import { createTurns, type Release } from './turns.ts'
 
 /** The time that a backend has to decide, the wait for a turn included, in ms. */
@@ -33,8 +34,8 @@ export interface Question extends CallRef {
   readonly contextType: string
   readonly contextId: string
   readonly metadata: Readonly<Record<string, unknown>> | null
-  /** Whether the caller may call somebody: an answer that redirects to anybody else is not valid. */
-  readonly mayCall: (callee: Pick<Participant, 'role' | 'userId'>) => boolean
+  /** Why an answer that redirects to somebody, or to a group, is not valid; undefined: it is. */
+  readonly wrongWith: (callee: RedirectedTo) => MaybePromise<string | undefined>
 }
 
 /** `withdrawn`: the caller hung up before it was decided. */
@@ -161,8 +162,8 @@ async function decisionOf(
   if (answer.status !== 200) return { problem: `status ${answer.status}` }
   const decided = answer.isCut ? undefined : readDecision(answer.body)
   if (decided === undefined) return { problem: 'the answer is no decision' }
-  const isWrong = decided.decision === 'redirect' && !question.mayCall(decided.callee)
-  return isWrong ? { problem: 'the caller may not call whom the answer names' } : decided
+  const problem = decided.decision === 'redirect' ? await question.wrongWith(decided.callee) : undefined
+  return problem === undefined ? decided : { problem }
 }
 
 /** The same for the same call: a backend that is asked again can tell. */

@@ -127,6 +127,71 @@ export function registerInviteHook(name: string, start: Start): void {
       expect(record).toMatchObject({ status: 'accepted', peer: { user_id: other.calleeId } })
     })
 
+    scenario(
+      '[HOOK5] [GROUP1] a call is redirected to a group, which rings as it is set, for its own time',
+      async () => {
+        const [ben, eve] = [await pair(), await pair()]
+        const members = [ben.calleeId, eve.calleeId]
+        for (const strategy of ['all', 'in_turn']) {
+          const group = someone('group')
+          await putGroup(service(), group, { members, strategy, ring_ms: 300_000 })
+          const people = await pair('decided', () => ({ decision: 'redirect', callee: { role: 'agent', group } }))
+          const callUuid = crypto.randomUUID()
+          const invite = inviteOf(people.calleeId, { call_uuid: callUuid })
+          people.caller.send('call.invite', invite)
+          const { data } = await ben.callee.next('call.ringing', ({ data }) => data.call_uuid === callUuid)
+          expect(data).toMatchObject({ callee_group: group })
+          const invited = await people.caller.next('call.invited')
+          expect(invited.data).toMatchObject({ status: 'ringing', ring_timeout_ms: 300_000, delivered: true })
+          const repeat = await request(people.caller, 'call.invite', invite)
+          expect(repeat?.data).toMatchObject({ call_uuid: callUuid, status: 'ringing' })
+          expect(decider.of(people.calleeId)).toHaveLength(1)
+          ben.callee.send('call.reject', { call_uuid: callUuid })
+          await eve.callee.next('call.ringing', ({ data }) => data.call_uuid === callUuid)
+          eve.callee.send('call.accept', { call_uuid: callUuid })
+          await people.caller.next('call.accepted')
+          await quiet(people.callee, ben.callee, eve.callee)
+          expect(people.callee.events()).toEqual(['auth.ok'])
+          const record = await recordOf(service(), asCaller(people), callUuid)
+          expect(record).toMatchObject({ status: 'accepted', peer: { user_id: eve.calleeId, group } })
+          eve.callee.send('call.end', { call_uuid: callUuid })
+          await people.caller.next('call.ended')
+        }
+      },
+    )
+
+    scenario('[HOOK5] [GROUP1] who is called instead of a group rings for the time of the product', async () => {
+      const group = someone('group')
+      await putGroup(service(), group, { members: [], strategy: 'all', ring_ms: 300_000 })
+      const people = await pair()
+      const callee = { role: 'agent', user_id: people.calleeId }
+      decider.about(group, () => ({ decision: 'redirect', callee }))
+      people.caller.send('call.invite', { callee_role: 'agent', callee_group: group })
+      const { data } = await people.callee.next('call.ringing')
+      expect(data.callee_group).toBeUndefined()
+      expect((await people.caller.next('call.invited')).data).toMatchObject({ ring_timeout_ms: 45_000 })
+    })
+
+    scenario(
+      '[HOOK5] [GROUP1] a redirection to a group that there is not, or may not be called, is no answer',
+      async () => {
+        const group = someone('group')
+        await putGroup(service(), group, { members: [], strategy: 'all' }, 'doctor')
+        for (const callee of [
+          { role: 'agent', group },
+          { role: 'doctor', group },
+          { role: 'agent', group, user_id: 'ben' },
+        ]) {
+          const answer = () => ({ decision: 'redirect', callee })
+          const [strict, easy] = await Promise.all([pair('decided', answer), pair('easy', answer)])
+          strict.caller.send('call.invite', inviteOf(strict.calleeId))
+          expect((await strict.caller.next('call.error')).error).toMatchObject({ reason: 'unavailable' })
+          easy.caller.send('call.invite', inviteOf(easy.calleeId))
+          await easy.callee.next('call.ringing')
+        }
+      },
+    )
+
     scenario('[HOOK5] a repeat while it decides joins the open question, also on another socket', async () => {
       const { promise, resolve } = Promise.withResolvers<Answer>()
       const people = await pair('decided', () => promise)
@@ -249,6 +314,15 @@ async function invitedTo(client: Client): Promise<string> {
 }
 
 /** As the backend of the product. */
+async function putGroup(service: Service, group: string, body: object, role = 'agent'): Promise<void> {
+  const response = await fetch(`${service.url}/v1/server/groups/${role}/${group}?product=decided`, {
+    method: 'PUT',
+    headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
+    body: JSON.stringify(body),
+  })
+  expect(response.status).toBe(200)
+}
+
 async function change(service: Service, product: string, body: object): Promise<Changed> {
   const response = await fetch(`${service.url}/v1/server/product?product=${product}`, {
     method: 'PATCH',
