@@ -1,5 +1,6 @@
 import type { CallRecord, HistoryResponse } from '@ringwire/protocol/rest'
-import type { CallRow, EventRow, History, StoreKind } from './recording.ts'
+import type { Call } from '../../src/call/call.ts'
+import type { CallRow, EventRow, History, StoreKind, Trace } from './recording.ts'
 
 /** Asks the database of a run, past the service. What is asked for is SQL of PostgreSQL and of SQLite alike. */
 // biome-ignore lint/suspicious/noExplicitAny: rows of any statement.
@@ -15,15 +16,47 @@ const instants = (...columns: string[]) => columns.map((column) => `CAST(${colum
 
 export async function readCalls(query: Query): Promise<CallRow[]> {
   const times = instants('started_at', 'ring_expires_at', 'accepted_at', 'connected_at', 'ended_at')
-  return query(
-    `SELECT call_uuid, caller_user_id AS caller, callee_user_id AS callee, version, status, ${times}, end_reason
+  const rows = await query(
+    `SELECT call_uuid, caller_user_id AS caller, callee_user_id AS callee, version, status, ${times}, end_reason, extra
      FROM calls ORDER BY id`,
   )
+  return rows.map(({ extra, ...row }) => ({
+    ...row,
+    ...linksOf(typeof extra === 'string' ? JSON.parse(extra) : extra),
+  }))
+}
+
+/** What few calls have, as it is stored beside the columns. */
+function linksOf(extra: Pick<Call, 'group' | 'transferred' | 'transferredTo'> | null): Partial<CallRow> {
+  const { group, transferred, transferredTo } = extra ?? {}
+  return {
+    ...(group !== undefined && { members: group.members }),
+    ...(transferred !== undefined && { transferred_from: transferred.from }),
+    ...(transferredTo !== undefined && { transferred_to: transferredTo }),
+  }
+}
+
+/** A call to a group that somebody answered is stored without those at whom it rang: they are those who heard it [GROUP1]. */
+export function withMembers(calls: readonly CallRow[], traces: readonly Trace[]): CallRow[] {
+  const hears = ({ entries }: Trace, call: string) =>
+    entries.some(({ kind, ...entry }) => {
+      return (
+        kind === 'in' &&
+        'frame' in entry &&
+        entry.frame.event === 'call.ringing' &&
+        entry.frame.data?.call_uuid === call
+      )
+    })
+  return calls.map((row) => {
+    if (row.members?.length !== 0) return row
+    return { ...row, members: traces.filter((trace) => hears(trace, row.call_uuid)).map(({ user }) => user) }
+  })
 }
 
 export async function readEvents(query: Query): Promise<EventRow[]> {
   return query(
-    `SELECT call_uuid, e.version, e.type, CAST(e.at AS double precision) AS at, e.by_user_id AS by_user
+    `SELECT call_uuid, e.version, e.type, CAST(e.at AS double precision) AS at, e.by_user_id AS by_user,
+       e.by_session_id AS by_session
      FROM call_events e JOIN calls ON id = call_id ORDER BY call_id, e.version`,
   )
 }

@@ -3,14 +3,22 @@ import { tokenHeader } from '@ringwire/testkit/client'
 import { RawWebSocket } from '@ringwire/testkit/raw-websocket'
 import { createSystemTimers } from '../../src/time/timers.ts'
 import { Random } from '../fuzz/random.ts'
-import { liveCallCount, pendingHookCount, readCalls, readEvents, readHistory } from './collect.ts'
+import { liveCallCount, pendingHookCount, readCalls, readEvents, readHistory, withMembers } from './collect.ts'
 import { createFaults } from './faults.ts'
+import { capabilities, Habits } from './habits.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
 import { type LineEvents, Phone } from './phone.ts'
 import type { Recording, StoreKind } from './recording.ts'
 import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
+/** Tells what people do beside calling and answering from what else is drawn from a seed. */
+const habitsSalt = 0x2c1b3c6d
+/** Each has so many members, the first of them another one. */
+const groupNames = ['first', 'second'] as const
+const groupSize = 4
+/** The shortest that a group may ring, in ms. */
+const groupRingMs = 5_000
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */
 const networkLossMs = 20_000
@@ -62,7 +70,10 @@ interface Course {
 async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
   const { seed, nodes, store, redis, users, durationS } = options
   const random = new Random(seed)
-  const participants = await invitePeople(world, users, random.fork(), at)
+  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  await makeGroups(world, names)
+  const habits = new Random(seed ^ habitsSalt)
+  const participants = await invitePeople(world, names, { random: random.fork(), habits }, at)
   const phones = participants.map(({ phone }) => phone)
   const faults = createFaults({ world, options, phones, random: random.fork(), at, onFault: say })
   const networks = random.fork()
@@ -92,9 +103,13 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
 }
 
 /** Tokens outlive the run: what is tried here is not the end of a token. */
-async function invitePeople(world: World, users: number, random: Random, at: () => number): Promise<Participant[]> {
+async function invitePeople(
+  world: World,
+  names: readonly string[],
+  { random, habits }: { readonly random: Random; readonly habits: Random },
+  at: () => number,
+): Promise<Participant[]> {
   const timers = createSystemTimers()
-  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
   return Promise.all(
     names.map(async (userId) => {
       const token = await issueToken(random.pick(world.nodes).url, userId)
@@ -105,6 +120,7 @@ async function invitePeople(world: World, users: number, random: Random, at: () 
         random: random.fork(),
         timers,
         at,
+        can: capabilities,
         dial: (query, events) => dial(ways.pick(world.nodes), token, query, events),
         onPush: (frame) => person.onPush(frame),
         onFresh: (frame) => person.onFresh(frame),
@@ -113,10 +129,20 @@ async function invitePeople(world: World, users: number, random: Random, at: () 
       const person: Person = new Person(phone, {
         ...{ userId, others, random: own, timers },
         newUuid: () => crypto.randomUUID(),
+        habits: new Habits({ random: habits.fork(), role, groups: groupNames, takes: false }),
       })
       return { person, phone, token }
     }),
   )
+}
+
+async function makeGroups({ nodes }: World, names: readonly string[]): Promise<void> {
+  for (const [index, name] of groupNames.entries()) {
+    const members = names.slice(index * 2, index * 2 + groupSize)
+    await askService(nodes[0]?.url ?? '', `/v1/server/groups/${role}/${name}`, 'PUT', {
+      ...{ members, strategy: 'all', ring_ms: groupRingMs },
+    })
+  }
 }
 
 function dial({ index, url }: { index: number; url: string }, token: string, query: string, events: LineEvents) {
@@ -141,8 +167,14 @@ async function issueToken(nodeUrl: string, userId: string): Promise<string> {
     context_type: 'chaos',
     context_id: '1',
   }
-  const response = await fetch(`${nodeUrl}/v1/call/session-token`, {
-    method: 'POST',
+  const response = await askService(nodeUrl, '/v1/call/session-token', 'POST', body)
+  return ((await response.json()) as TokenResponse).token
+}
+
+/** As the backend of the product. */
+async function askService(nodeUrl: string, path: string, method: string, body: object): Promise<Response> {
+  const response = await fetch(`${nodeUrl}${path}`, {
+    method,
     headers: {
       'Content-Type': 'application/json',
       'X-SVC-Product-Key-ID': productKey.id,
@@ -150,8 +182,8 @@ async function issueToken(nodeUrl: string, userId: string): Promise<string> {
     },
     body: JSON.stringify(body),
   })
-  if (response.status !== 200) throw new Error(`token request: ${response.status} ${await response.text()}`)
-  return ((await response.json()) as TokenResponse).token
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  return response
 }
 
 /**
@@ -219,10 +251,11 @@ async function collect({ nodes, query, endpoints }: World, participants: readonl
     participants.map(({ person, token }) => readHistory(nodeUrl, person.userId, token)),
   )
   for (const { phone } of participants) phone.leave()
+  const traces = participants.map(({ phone }) => phone.trace)
   return {
     histories,
-    traces: participants.map(({ phone }) => phone.trace),
-    calls: await readCalls(query),
+    traces,
+    calls: withMembers(await readCalls(query), traces),
     events: await readEvents(query),
     hooks: endpoints.map(({ hooks }) => hooks),
   }
