@@ -5,14 +5,20 @@ import { AuditView } from './audit.tsx'
 import { CallDetail } from './call.tsx'
 import { CallsView } from './calls.tsx'
 import { NowView } from './now.tsx'
+import { PeopleView } from './people.tsx'
 import { linkTo, type Place, usePlace } from './place.ts'
+import { ProductsView } from './product-view.tsx'
+import { SettingsView } from './settings.tsx'
 import { SignIn } from './sign-in.tsx'
 
 /** The views, in the order of the digits that lead to them. */
 const views = [
   ['now', 'Now'],
   ['calls', 'Calls'],
+  ['people', 'People'],
+  ['products', 'Products'],
   ['audit', 'Audit log'],
+  ['settings', 'Settings'],
 ] as const
 
 export function App() {
@@ -76,6 +82,12 @@ function View({ place }: { place: Place }) {
     case 'calls':
       if (product !== undefined && id !== undefined) return <CallDetail product={product} id={id} />
       return <CallsView place={place} />
+    case 'people':
+      return <PeopleView place={place} />
+    case 'products':
+      return <ProductsView place={place} />
+    case 'settings':
+      return <SettingsView />
     case 'audit':
       return <AuditView place={place} />
     default:

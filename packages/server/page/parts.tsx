@@ -55,12 +55,12 @@ interface PersonProps {
   }
 }
 
-/** A participant, with a link to its calls. */
+/** A participant, with a link to all that is known of it. */
 export function Person({ product, who: { user_id: id, role, display_name: name, group } }: PersonProps) {
   if (id === null) return <span>group {group}</span>
   return (
     <span>
-      <a href={linkTo(['calls', product], { status: 'any', q: `${role}/${id}` })}>
+      <a href={linkTo(['people', product, role, id])}>
         {role}/{id}
       </a>
       {name && name !== id && <span class="soft"> {name}</span>}
@@ -76,13 +76,16 @@ interface DoProps {
   readonly isDangerous?: boolean
   readonly act: () => Promise<unknown>
   readonly testId?: string
+  /** What has to be typed before it is done. */
+  readonly typed?: string
 }
 
 /** A button that asks first, and says what went wrong. */
-export function Do({ label, question, isDangerous = true, act, testId }: DoProps) {
+export function Do({ label, question, isDangerous = true, act, testId, typed = '' }: DoProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
+  const [text, setText] = useState('')
 
   async function go(): Promise<void> {
     setBusy(true)
@@ -90,6 +93,7 @@ export function Do({ label, question, isDangerous = true, act, testId }: DoProps
     try {
       await act()
       dialog.current?.close()
+      setText('')
     } catch (error) {
       setProblem(textOf(error))
     }
@@ -109,12 +113,18 @@ export function Do({ label, question, isDangerous = true, act, testId }: DoProps
       <dialog ref={dialog} aria-label={label}>
         <div class="dialog">
           <p>{question}</p>
+          {typed !== '' && (
+            <label>
+              Type {typed} to confirm
+              <input value={text} data-testid="typed" onInput={({ currentTarget }) => setText(currentTarget.value)} />
+            </label>
+          )}
           <Problem text={problem} />
           <div class="row">
             <button
               type="button"
               class={isDangerous ? 'danger' : 'main'}
-              disabled={isBusy}
+              disabled={isBusy || text !== typed}
               data-testid="confirm"
               onClick={() => void go()}
             >
@@ -127,5 +137,15 @@ export function Do({ label, question, isDangerous = true, act, testId }: DoProps
         </div>
       </dialog>
     </>
+  )
+}
+
+/** A secret, the one time that it is shown. */
+export function Secret({ text }: { text: string | undefined }) {
+  if (text === undefined) return null
+  return (
+    <p class="note" role="status" data-testid="secret">
+      The secret is shown this once: <code>{text}</code>
+    </p>
   )
 }

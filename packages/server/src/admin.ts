@@ -15,7 +15,7 @@ import { metricsType, textOf } from './observability/families.ts'
 import type { Journal } from './observability/journal.ts'
 import type { Status } from './observability/status.ts'
 import { type AdminTokens, createAdminTokens } from './operators/admin-token.ts'
-import { createOperatorApi } from './operators/api.ts'
+import { createOperatorApi, type OperatorApiOptions } from './operators/api.ts'
 import { createDoor } from './operators/door.ts'
 import { createSamples } from './operators/samples.ts'
 import type { MaybePromise } from './ports/maybe.ts'
@@ -25,6 +25,8 @@ export interface AdminOptions {
   readonly status: Status
   readonly journal: Pick<Journal, 'operator' | 'failed'>
   readonly counters: LocalCounters
+  /** What this machine runs with, without secrets; nothing where nobody knows its environment. */
+  readonly settings?: OperatorApiOptions['settings'] | undefined
 }
 
 export interface AdminListener {
@@ -87,10 +89,10 @@ export function listenForAdmin(options: AdminOptions): AdminListener | undefined
 }
 
 /** The operator's page, and what it asks. */
-function openOperators({ status, counters }: AdminOptions, tokens: AdminTokens) {
+function openOperators({ status, counters, settings = () => [] }: AdminOptions, tokens: AdminTokens) {
   const { now } = Date
   const samples = createSamples({ families: async () => status.families(), now })
-  const door = createDoor({ tokens, counters, now, answer: createOperatorApi({ status, samples, now }) })
+  const door = createDoor({ tokens, counters, now, answer: createOperatorApi({ status, samples, settings, now }) })
   return { door, samples }
 }
 

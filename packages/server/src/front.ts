@@ -213,7 +213,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
   })
   const { products } = stores
   const operate = createOperatorAnswers({
-    ...{ endpoints: ofProducts, heard, seenCalls, products, audit: stores.audit },
+    ...{ endpoints: ofProducts, heard, seenCalls, products, auditStore: stores.audit, audit: parts.audit },
     journal: shared.journal,
     now: clock.now,
   })

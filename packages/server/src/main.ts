@@ -12,7 +12,7 @@ import type { StopSignal } from './cli/stop-signal.ts'
 import { createTerminal } from './cli/terminal.ts'
 import { endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from './cli/worker-process.ts'
 import { runWorkers } from './cli/workers.ts'
-import type { Config } from './config/config.ts'
+import { type Config, describeConfig } from './config/config.ts'
 import { isExecutable } from './config/package-root.ts'
 import { ownDescriptors } from './observability/descriptors.ts'
 import { holdLines } from './observability/held.ts'
@@ -116,6 +116,7 @@ async function runService(config: Config, warnings: readonly string[], startedBy
   const service = createServer({
     config,
     logger,
+    settings,
     worker: node === undefined ? undefined : { node, report: answerQuestions },
   })
   process.on('SIGHUP', service.renewTls)
@@ -124,6 +125,9 @@ async function runService(config: Config, warnings: readonly string[], startedBy
   }
   return serve({ ...surrounded, service, onListening })
 }
+
+/** What this process was started with, without secrets. */
+const settings = () => describeConfig(process.env)
 
 /** How long the log waits for the address, in ms. */
 const heldMs = 5_000
@@ -141,7 +145,11 @@ function openForOperators(config: Config, logger: Logger): Pick<Machine, 'joined
   const descriptors = ownDescriptors()
   const ownCounts = () => [...meter.families(nobody), ...processFamilies(descriptors)]
   const machine = createMachine({ workers: config.workers, ownCounts })
-  const admin = listenForAdmin({ config, status: machine.status, journal, counters: countersOfProcess() })
+  const admin = listenForAdmin({
+    ...{ config, journal, settings },
+    status: machine.status,
+    counters: countersOfProcess(),
+  })
   logger.info({ url: admin?.url }, 'listening for operators')
   return {
     joined: machine.joined,

@@ -1,6 +1,6 @@
 import { createDemo } from '@ringwire/demo/demo'
 import description from '../package.json' with { type: 'json' }
-import { type AdminListener, listenForAdmin } from './admin.ts'
+import { type AdminListener, type AdminOptions, listenForAdmin } from './admin.ts'
 import { type Backend, openBackend, type Stores } from './backend.ts'
 import { isLive, type LiveCall } from './call/call.ts'
 import type { Domain } from './calls/domain.ts'
@@ -39,6 +39,8 @@ export interface ServerDeps {
   readonly clock?: Clock
   /** This is a worker of a node: its others begin and stop with it, and its operators ask the process that started it. */
   readonly worker?: WorkerOf | undefined
+  /** What it was started with, for operators: without secrets. */
+  readonly settings?: AdminOptions['settings']
 }
 
 export interface RingwireServer {
@@ -296,13 +298,13 @@ interface ForOperators {
 
 /** A worker has no listener of its own: it would tell of itself alone [ADM1]. */
 function createForOperators({ deps, status, journal, meter, counters }: ForOperators): Omit<Part, 'name'> {
-  const { config, logger, worker } = deps
+  const { config, logger, worker, settings } = deps
   let admin: AdminListener | undefined
   let unwatch: () => void = () => {}
   return {
     start() {
       worker?.report(status)
-      if (worker === undefined) admin = listenForAdmin({ config, status, journal, counters })
+      if (worker === undefined) admin = listenForAdmin({ config, status, journal, counters, settings })
       if (admin !== undefined) logger.info({ url: admin.url }, 'listening for operators')
       if (config.adminPort !== null) unwatch = watchLoop(meter.delayed)
     },

@@ -1,7 +1,7 @@
 /** `ringwire keys …`: product keys of application backends [TOK4]. */
-import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { ProductKey, ProductStore } from '../ports/product-store.ts'
+import { keyView, longestGraceS, newKeyId, newSecret, productRule, usualGraceS } from '../products/keys.ts'
 import { hashSecret } from '../products/product-auth.ts'
 import {
   CommandFailure,
@@ -16,15 +16,13 @@ import {
   withStore,
 } from './command.ts'
 import { type ConfirmOptions, confirm, withYes } from './confirm.ts'
-import { keyId, keyIdRule, productRule, products, whole } from './options.ts'
+import { keyId, keyIdRule, products, whole } from './options.ts'
 import { findId } from './short-ids.ts'
 import { placeOfKeys } from './signing.ts'
 import { shownTime, withExact } from './times.ts'
 
-const dayS = 86_400
 /** Of the states of keys. */
 const tones: Tones = { enabled: 'good', disabled: 'bad' }
-const newSecret = () => randomBytes(32).toString('base64url')
 
 export function addKeyCommands(program: Command, surroundings: Surroundings): void {
   const keys = program.command('keys').description('Product keys: what application backends ask for tokens with.')
@@ -59,8 +57,8 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
     .option(
       '--grace <seconds>',
       'how long the old secret stays valid, in seconds, 0 to 7776000',
-      whole(0, 90 * dayS),
-      dayS,
+      whole(0, longestGraceS),
+      usualGraceS,
     )
     .option('--json', 'print JSON instead of text')
     .action((id: string, options) => rotate(surroundings, id, options))
@@ -73,7 +71,7 @@ interface CreateOptions {
 }
 
 async function create(surroundings: Surroundings, options: CreateOptions): Promise<void> {
-  const id = options.keyId ?? `key_${randomBytes(8).toString('hex')}`
+  const id = options.keyId ?? newKeyId()
   const secret = newSecret()
   const products = [...new Set(options.product)]
   await withNewStore(surroundings, async (store, config) => {
@@ -101,26 +99,15 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
 
 async function list(surroundings: Surroundings, options: { json?: boolean; exact?: boolean }): Promise<void> {
   const keys = await withStore(surroundings, (store) => store.products.listKeys(surroundings.now()))
-  if (options.json) return printJson(surroundings, keys.map(describe))
+  if (options.json) return printJson(surroundings, keys.map(keyView))
   if (keys.length === 0) return surroundings.err('There are no keys yet: ringwire keys create --product <name>\n')
   const rows = keys.map((key) => {
-    const { key_id, products, state, origin, created_at } = describe(key)
+    const { key_id, products, state, origin, created_at } = keyView(key)
     return [key_id, products.join(', '), state, origin, shownTime(surroundings, created_at, options.exact)]
   })
   printTable(surroundings, ['KEY ID', 'PRODUCTS', 'STATE', 'ORIGIN', 'CREATED'], rows, tones)
   const demo = keys.find(({ origin }) => origin === 'demo')
   if (demo !== undefined) surroundings.err(`${demo.keyId} is refused by a service without RINGWIRE_DEMO.\n`)
-}
-
-function describe(key: ProductKey) {
-  return {
-    key_id: key.keyId,
-    products: key.products,
-    state: key.disabled ? 'disabled' : 'enabled',
-    origin: key.origin,
-    created_at: new Date(key.createdAt).toISOString(),
-    secrets: key.secretHashes.length,
-  }
 }
 
 async function setDisabled(surroundings: Surroundings, typed: string, disabled: boolean): Promise<void> {

@@ -1,7 +1,8 @@
 /** Readers of option values: what they refuse is a usage error, which says the rule. */
+
 import { isDotSegment } from '@ringwire/protocol/text'
 import { InvalidArgumentError } from 'commander'
-import { visible } from './command.ts'
+import { isProductName, productRule } from '../products/keys.ts'
 
 /** As the service takes the IDs and names of participants: 1 to 255 bytes of UTF-8, not blank. */
 export function name(text: string): string {
@@ -21,10 +22,8 @@ export function participantNames(text: string, before: string[] | undefined): st
 }
 
 /** What the name of a new product may be. A backend has to be able to write it, and a person to read it. */
-export const productRule = '1 to 255 bytes of UTF-8 without control characters, and with no space at its ends'
-
 export function product(text: string): string {
-  if (text !== '' && text.trim() === text && visible(text) === text && Buffer.byteLength(text) <= 255) return text
+  if (isProductName(text)) return text
   throw new InvalidArgumentError(`A product is ${productRule}.`)
 }
 

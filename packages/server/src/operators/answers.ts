@@ -1,5 +1,6 @@
 /** What a process with stores answers operators: everything below /admin/api/ that is about more than the process [ADM2]. */
 
+import type { Audit } from '../audit/audit.ts'
 import { auditPage } from '../audit/page.ts'
 import { readLimit } from '../history/history.ts'
 import type { SeenCalls } from '../history/seen-calls.ts'
@@ -7,9 +8,10 @@ import { failure, json, retryAfter } from '../http/replies.ts'
 import type { Journal } from '../observability/journal.ts'
 import type { OperatorAsk } from '../observability/status.ts'
 import type { AuditStore } from '../ports/audit.ts'
-import type { ProductStore } from '../ports/product-store.ts'
+import type { KeyStore, ProductStore } from '../ports/product-store.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Heard } from '../products/endpoint.ts'
+import { createKeyApi } from './keys.ts'
 import { createProductApi, type ProductEndpoints } from './product-api.ts'
 import { searchCalls } from './search.ts'
 
@@ -17,9 +19,10 @@ export interface OperatorAnswersOptions {
   readonly endpoints: ProductEndpoints
   /** Hears of what is done to products, by the name of the endpoint. */
   readonly heard: (name: string) => Heard
-  readonly audit: Pick<AuditStore, 'list'>
+  readonly auditStore: Pick<AuditStore, 'list'>
+  readonly audit: Pick<Audit, 'record'>
   readonly seenCalls: SeenCalls
-  readonly products: Pick<ProductStore, 'listKeys' | 'listSettings'>
+  readonly products: Pick<ProductStore, 'listSettings'> & KeyStore
   readonly journal: Pick<Journal, 'failed'>
   readonly now: () => number
 }
@@ -27,41 +30,30 @@ export interface OperatorAnswersOptions {
 export type OperatorAnswers = (asked: OperatorAsk) => Promise<Response>
 
 export function createOperatorAnswers(options: OperatorAnswersOptions): OperatorAnswers {
-  const { seenCalls, products, journal, now } = options
+  const { products, journal, now } = options
+  const askKeys = createKeyApi(options)
   const askProduct = createProductApi(options.endpoints, options.heard)
 
-  async function search(product: string, query: URLSearchParams): Promise<Response> {
-    const text = (name: string) => query.get(name) ?? undefined
-    const filter = { status: text('status'), since: text('since'), cursor: text('cursor') }
-    const found = await searchCalls(seenCalls, product, text('q') ?? '', filter)
-    if (!found.ok) return failure('INVALID_QUERY', { message: `${found.field} ${found.message}.` })
-    const { ok: _, ...page } = found
-    return json(200, { success: true, ...page })
-  }
-
-  async function listAudit(query: URLSearchParams): Promise<Response> {
-    const page = await auditPage(options.audit, {
-      product: query.get('product') || undefined,
-      limit: readLimit(query.get('limit') ?? undefined),
-      cursor: query.get('cursor') || undefined,
-    })
-    return json(200, { success: true, ...page })
-  }
-
-  async function answer(asked: OperatorAsk): Promise<Response> {
+  async function answer({ operator, ...asked }: OperatorAsk): Promise<Response> {
     const request = requestOf(asked)
-    const [first = '', product = '', ...rest] = asked.path.split('/')
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (asked.path === 'audit') return isRead ? listAudit(new URL(request.url).searchParams) : readsOnly()
-    if (first !== 'products') return failure('NOT_FOUND')
-    if (product !== '') {
-      const name = decoded(product)
-      if (name === undefined) return failure('NOT_FOUND')
-      const path = rest.join('/')
-      if (path === 'search') return isRead ? search(name, new URL(request.url).searchParams) : readsOnly()
-      return askProduct(name, path, request, { kind: 'operator', name: asked.operator })
+    const actor = { kind: 'operator', name: operator } as const
+    const [first, ...encoded] = asked.path.split('/')
+    const [name, ...more] = encoded
+    const query = new URL(request.url).searchParams
+    if (first === 'keys') {
+      const parts = encoded.map(decoded)
+      return parts.every((part) => part !== undefined) ? askKeys(request, parts, actor) : failure('NOT_FOUND')
     }
-    return isRead ? json(200, { success: true, data: await productNames(products, now()) }) : readsOnly()
+    if (first === 'products' && name !== undefined && more.join('/') !== 'search') {
+      const product = decoded(name)
+      return product === undefined ? failure('NOT_FOUND') : askProduct(product, more.join('/'), request, actor)
+    }
+    const isList = name === undefined
+    if (first !== 'products' && !(first === 'audit' && isList)) return failure('NOT_FOUND')
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+    if (first === 'audit') return listAudit(options.auditStore, query)
+    return isList ? listProducts(products, now()) : searchProduct(options.seenCalls, decoded(name) ?? '', query)
   }
 
   return async (asked) => {
@@ -75,16 +67,29 @@ export function createOperatorAnswers(options: OperatorAnswersOptions): Operator
   }
 }
 
-const readsOnly = () => failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+async function searchProduct(seenCalls: SeenCalls, product: string, query: URLSearchParams): Promise<Response> {
+  const text = (name: string) => query.get(name) ?? undefined
+  const filter = { status: text('status'), since: text('since'), cursor: text('cursor') }
+  const found = await searchCalls(seenCalls, product, text('q') ?? '', filter)
+  if (!found.ok) return failure('INVALID_QUERY', { message: `${found.field} ${found.message}.` })
+  const { ok: _, ...page } = found
+  return json(200, { success: true, ...page })
+}
 
-/** Of all that have a key, or settings of their own. */
-async function productNames(
-  products: OperatorAnswersOptions['products'],
-  now: number,
-): Promise<readonly { readonly product: string }[]> {
+async function listAudit(store: Pick<AuditStore, 'list'>, query: URLSearchParams): Promise<Response> {
+  const page = await auditPage(store, {
+    product: query.get('product') || undefined,
+    limit: readLimit(query.get('limit') ?? undefined),
+    cursor: query.get('cursor') || undefined,
+  })
+  return json(200, { success: true, ...page })
+}
+
+/** Those that have a key, or settings of their own. */
+async function listProducts(products: OperatorAnswersOptions['products'], now: number): Promise<Response> {
   const [keys, settings] = [await products.listKeys(now), await products.listSettings()]
   const names = new Set([...keys.flatMap((key) => key.products), ...settings.map(({ product }) => product)])
-  return [...names].sort().map((product) => ({ product }))
+  return json(200, { success: true, data: [...names].sort().map((product) => ({ product })) })
 }
 
 function decoded(text: string): string | undefined {
@@ -96,7 +101,7 @@ function decoded(text: string): string | undefined {
 }
 
 /** Subjects read requests: this one has no address, and nobody who might go away. */
-function requestOf({ method, path, query, body }: OperatorAsk): Request {
+function requestOf({ method, path, query, body }: Omit<OperatorAsk, 'operator'>): Request {
   const hasBody = method !== 'GET' && method !== 'HEAD' && body !== ''
   return new Request(`http://operator/${path}?${query}`, { method, ...(hasBody && { body }) })
 }

@@ -1,4 +1,5 @@
 /** What is below /admin/api/ [ADM2]: what this machine is, and what is asked of its stores. */
+import type { describeConfig } from '../config/config.ts'
 import { failure, json } from '../http/replies.ts'
 import { targetOf } from '../http/request-target.ts'
 import type { Status } from '../observability/status.ts'
@@ -6,9 +7,13 @@ import type { OperatorRequest } from './door.ts'
 import { createNow } from './now.ts'
 import type { Samples } from './samples.ts'
 
+export type ShownSetting = ReturnType<typeof describeConfig>[number]
+
 export interface OperatorApiOptions {
   readonly status: Status
   readonly samples: Samples
+  /** What this machine runs with, without secrets. */
+  readonly settings: () => readonly ShownSetting[]
   /** In ms since the epoch. */
   readonly now: () => number
 }
@@ -19,11 +24,12 @@ export function createOperatorApi(options: OperatorApiOptions): (asked: Operator
   return async ({ request, path, operator, address }) => {
     const { method } = request
     const { query } = targetOf(request)
-    if (path !== 'now') {
+    if (path !== 'now' && path !== 'settings') {
       const body = method === 'GET' || method === 'HEAD' ? '' : await request.text()
       return options.status.operate({ method, path, query, body, operator, address })
     }
     if (method !== 'GET' && method !== 'HEAD') return failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+    if (path === 'settings') return json(200, { success: true, data: options.settings() })
     const since = Number(new URLSearchParams(query).get('since') ?? 0)
     return json(200, { success: true, ...(await showNow(Number.isFinite(since) ? since : 0)) })
   }

@@ -182,3 +182,48 @@ test('[ADM2] overview and nodes say in a terminal what Now says', async () => {
     'No listener for operators answers',
   )
 })
+
+test('[ADM2] keys are made, given new secrets and disabled; each is written down, and no secret is', async () => {
+  const made = await ask('keys', 'POST', { products: ['clinic', 'clinic', 'shop'] })
+  expect(made).toMatchObject({ status: 200, products: ['clinic', 'shop'] })
+  const works = async (secret: string) => {
+    const credentials = { 'X-SVC-Product-Key-ID': made.key_id, 'X-SVC-Product-Secret': secret }
+    return (await fetch(`${service.url}/v1/server/product?product=clinic`, { headers: credentials })).status
+  }
+  expect(await works(made.secret)).toBe(200)
+  const rotated = await ask(`keys/${made.key_id}/rotate`, 'POST', { grace_s: 0 })
+  expect([await works(made.secret), await works(rotated.secret)]).toEqual([401, 200])
+  expect(await ask(`keys/${made.key_id}/disable`, 'POST', {})).toMatchObject({ status: 200, state: 'disabled' })
+  expect(await works(rotated.secret)).toBe(401)
+  await ask(`keys/${made.key_id}/enable`, 'POST', {})
+  expect(await works(rotated.secret)).toBe(200)
+  const shown = await ask('keys')
+  expect(shown.data.find(({ key_id }: { key_id: string }) => key_id === made.key_id)).toMatchObject({
+    ...{ products: ['clinic', 'shop'], state: 'enabled', origin: 'cli' },
+  })
+  const { data } = await ask('audit?limit=4')
+  expect(data.map(({ action, subject }: { action: string; subject: string }) => [action, subject])).toEqual(
+    ['key.enable', 'key.disable', 'key.rotate', 'key.create'].map((action) => [action, made.key_id]),
+  )
+  for (const text of [JSON.stringify(shown), JSON.stringify(data), service.log])
+    for (const secret of [made.secret, rotated.secret]) expect(text).not.toContain(secret)
+
+  for (const products of [undefined, [], [''], ['a\n'], 'clinic', [1], ['x'.repeat(256)]])
+    expect([products, (await ask('keys', 'POST', { products })).status]).toEqual([products, 400])
+  for (const grace_s of [-1, 1.5, 'x', 1e9])
+    expect((await ask(`keys/${made.key_id}/rotate`, 'POST', { grace_s })).status).toBe(400)
+  expect((await ask(`keys/${productKey.id}/rotate`, 'POST', {})).status).toBe(400)
+  for (const path of ['keys/nobody/disable', `keys/${made.key_id}/constructor`, `keys/${made.key_id}/disable/x`])
+    expect([path, (await ask(path, 'POST', {})).status]).toEqual([path, 404])
+  expect((await ask(`keys/${made.key_id}/disable`)).status).toBe(405)
+  expect((await ask('keys', 'DELETE')).status).toBe(405)
+})
+
+test('[ADM2] the settings that are in force, without a secret', async () => {
+  const { data } = await ask('settings')
+  const of = (name: string) => data.find((setting: { name: string }) => setting.name === name)
+  expect(of('RINGWIRE_ADMIN_TOKEN')).toEqual({ name: 'RINGWIRE_ADMIN_TOKEN', value: '(set, not shown)', source: 'set' })
+  expect(of('RINGWIRE_RETENTION_DAYS')).toEqual({ name: 'RINGWIRE_RETENTION_DAYS', value: '90', source: 'default' })
+  for (const secret of [token, productKey.secret]) expect(JSON.stringify(data)).not.toContain(secret)
+  expect((await ask('settings', 'POST', {})).status).toBe(405)
+})

@@ -104,3 +104,72 @@ test('[ADM2] a call is found, looked at and ended; a name that is a script is a 
   expect(operator.faults).toEqual([])
   await Promise.all([caller.close(), callee.close(), page.close()])
 }, 60_000)
+
+test('[ADM2] somebody is shown, sent away and erased; the audit log says who did it', async () => {
+  const { browser, service } = stage
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  const operator = await signIn(browser, service)
+  const { page } = operator
+  await operator.go(`calls/shop/${callUuid}`)
+  await page.click(`a:has-text("agent/${pair.calleeId}")`)
+  await page.waitForSelector('[data-testid=sessions]:has-text("online")')
+  await page.waitForSelector(`[data-call="${callUuid}"]`)
+  expect(await operator.look('person')).toEqual([])
+  await page.click('[data-testid=disconnect]')
+  await page.click('dialog[open] [data-testid=confirm]')
+  expect((await pair.callee.closed).code).toBe(4403)
+  await page.waitForSelector('[data-testid=sessions]:has-text("offline")')
+  await page.click('[data-testid=erase]')
+  expect(await page.isDisabled('dialog[open] [data-testid=confirm]')).toBe(true)
+  await page.fill('dialog[open] [data-testid=typed]', pair.calleeId)
+  await page.click('dialog[open] [data-testid=confirm]')
+  await page.waitForSelector('[data-testid=done]:has-text("It is erased: of 1 call")')
+  await page.keyboard.press('5')
+  await page.waitForSelector('[data-testid=audit] tbody tr')
+  const rows = await page.locator('[data-testid=audit] tbody tr').allTextContents()
+  expect(rows[0]).toContain('Olga')
+  expect(rows.slice(0, 2).map((row) => /participant\.(?:erase|disconnect)/.exec(row)?.[0])).toEqual([
+    'participant.erase',
+    'participant.disconnect',
+  ])
+  expect(rows.join()).not.toContain(pair.calleeId)
+  expect(await operator.look('audit')).toEqual([])
+  expect(operator.faults).toEqual([])
+  await Promise.all([pair.caller.close(), page.close()])
+}, 60_000)
+
+test('[ADM2] products with their settings, keys, groups and endpoints; the settings of the node', async () => {
+  const { browser, service } = stage
+  const operator = await signIn(browser, service)
+  const { page } = operator
+  await page.keyboard.press('4')
+  await page.selectOption('[data-testid=busy]', 'reject')
+  await page.waitForFunction(async () => {
+    const answer = await (await fetch('api/products/shop/product')).json()
+    return answer.busy === 'reject'
+  })
+  await page.click('[data-testid=new-key]')
+  await page.click('dialog[open] [data-testid=confirm]')
+  await page.waitForSelector('[data-testid=secret]')
+  await page.waitForFunction(() => document.querySelectorAll('[data-testid=keys] li').length === 2)
+  const put = { method: 'PUT', headers: { 'X-Ringwire-Admin': '1' } }
+  await page.evaluate(
+    ([put, body]) => fetch('api/products/shop/groups/agent/support', { ...put, body } as RequestInit),
+    [put, JSON.stringify({ members: ['ben', 'eve'], strategy: 'in_turn' })] as const,
+  )
+  await page.fill('[data-testid=webhooks] input', 'https://example.com/hook')
+  await page.click('[data-testid=webhooks] form button')
+  await page.waitForSelector('[data-testid=webhooks] li:has-text("https://example.com/hook")')
+  await page.reload()
+  await page.waitForSelector('[data-testid=groups] li:has-text("agent/support")')
+  await page.click('[data-testid=webhooks] li button:has-text("Deliveries")')
+  await page.waitForSelector('text=Nothing was sent yet.')
+  expect(await operator.look('products')).toEqual([])
+  await page.keyboard.press('6')
+  await page.waitForSelector('[data-testid=settings] tr:has-text("RINGWIRE_ADMIN_TOKEN"):has-text("not shown")')
+  expect(await page.content()).not.toContain(token)
+  expect(await operator.look('settings')).toEqual([])
+  expect(operator.faults).toEqual([])
+  await page.close()
+}, 60_000)

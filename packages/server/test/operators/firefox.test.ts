@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Firefox, openFirefox } from '@ringwire/testkit/firefox'
+import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
+import { adminUrlOf, startObserved } from '../admin/observed.ts'
+import { finish } from '../scenarios/calls/composition.ts'
+import { token } from './operator.ts'
+
+const stage = {} as { service: Service; firefox: Firefox }
+beforeAll(async () => {
+  const [service, firefox] = await Promise.all([startObserved({ RINGWIRE_ADMIN_TOKEN: token }), openFirefox()])
+  Object.assign(stage, { service, firefox })
+}, 120_000)
+afterAll(async () => {
+  await stage.firefox?.close()
+  if (stage.service) await finish(stage.service)
+})
+
+test('[ADM2] Firefox: sign in, Now, a call with its picture, its end, sign out', async () => {
+  const { service, firefox } = stage
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  const page = await firefox.browser.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(String(error)))
+  await page.goto(`${await adminUrlOf(service)}/admin/`)
+  await page.type('[data-testid=token]', token)
+  await page.type('[data-testid=name]', 'Fox')
+  await page.click('[data-testid=enter]')
+  await page.waitForSelector('[data-testid=health]')
+  await page.waitForSelector('[data-testid="chart-Connections"] .line')
+  await page.keyboard.press('2')
+  await page.waitForSelector(`[data-call="${callUuid}"] a.mono`)
+  await page.click(`[data-call="${callUuid}"] a.mono`)
+  await page.waitForSelector('[data-testid=timeline] .dot')
+  await page.click('[data-testid=end-call]')
+  await page.click('dialog[open] [data-testid=confirm]')
+  await pair.caller.next('call.ended')
+  await page.click('[data-testid=leave]')
+  await page.waitForSelector('[data-testid=token]')
+  expect(faults).toEqual([])
+  await Promise.all([pair.caller.close(), pair.callee.close()])
+}, 120_000)
