@@ -33,7 +33,7 @@ export function decidedSteps(): Step[] {
   ].flatMap(({ steps }) => steps)
 }
 
-/** Of a call to a group the only member declines, or is no member any more [GROUP1]. */
+/** Of a call to a group the only member declines, is no member any more, or lets the turn pass [GROUP1]. */
 function ofGroups(): Decision[] {
   const { userId } = bobOne.participant
   const ringing: RingingCall = {
@@ -45,7 +45,21 @@ function ofGroups(): Decision[] {
     { type: 'reject', actor: bobOne, reason: null, rung: [] },
     { type: 'leave', userId },
   ]
-  return commands.map((command) => decide(ringing, command, ringing.startedAt, durations))
+  return [
+    ...commands.map((command) => decide(ringing, command, ringing.startedAt, durations)),
+    decide(inTurn(ringing), { type: 'time' }, ringing.startedAt + turnMs, durations),
+  ]
+}
+
+const turnMs = 5_000
+
+/** The same where the members ring one after another, and it is the first one's turn. */
+function inTurn({ group, ...call }: RingingCall): RingingCall {
+  if (group === undefined) return call
+  const [member = null] = group.members
+  const until = call.startedAt + turnMs
+  const turns = { member, until, memberRingMs: turnMs, next: 1, count: 1, hasRung: true, rang: group.members }
+  return { ...call, group: { ...group, turns } }
 }
 
 /** Another session of the callee takes the call [TAKE1]. */
