@@ -9,9 +9,12 @@ export function useTransferText(): string | undefined {
   const words = useWords()
   const transfer = useTransfer(transfers, call)
   if (!call || !transfer || phase === 'incoming' || transfer.name === 'done') return undefined
-  const target = transfer.to ? nameOf({ peer: transfer.to, group: transfer.call?.group }) : ''
+  const { to, call: next } = transfer
+  // The service tells the target's name once it has answered. An id says nothing to who is transferred.
+  const known = next ? (to?.displayName ?? next.group) : to && nameOf({ peer: to })
+  const target = known ?? words.somebody
   if (transfer.name === 'failed') return words.transferFailed(transfer, target)
-  return transfer.call ? words.beingTransferred(nameOf(call), target) : words.transferring(target)
+  return next ? words.beingTransferred(nameOf(call), target) : words.transferring(target)
 }
 
 /** The call is being transferred, at either side. Who is transferred may stay; what failed is read and closed [XFER1]. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { TransferState } from '@ringwire/client/transfer'
 import type { Call } from '@ringwire/client/types'
 import type { OverState } from './line-state.ts'
 import { durationText, english, errorText, overText } from './words.ts'
@@ -74,4 +75,15 @@ test('[GROUP1] a group is called by its own name, and its members are no devices
   const member = { group: 'support', direction: 'incoming' } as const
   expect(over({ status: 'accepted', reason: 'answered_elsewhere' }, member)).toBe('The call for support was answered.')
   expect(english.incoming({ callType: 'video', group: 'support' } as Call)).toBe('Incoming video call for support')
+})
+
+test('[XFER1] a transfer that failed tells why, also where the name of the target is not known', () => {
+  const failed = (how: object, name = 'Eva') =>
+    english.transferFailed({ name: 'failed', ...how } as TransferState, name)
+  expect(failed({ status: 'missed', reason: 'no_answer' })).toBe('Eva did not answer.')
+  expect(failed({ status: 'rejected', reason: 'declined' }, english.somebody)).toBe('Somebody else declined.')
+  expect(failed({ status: 'rejected', reason: 'in_a_meeting' })).toBe('Eva is busy.')
+  expect(failed({ status: 'cancelled', reason: 'caller_cancelled' })).toBe('The transfer was stopped.')
+  expect(failed({ error: { code: 'CALL_INVALID_STATE' } })).toBe('This call cannot be transferred right now.')
+  expect(failed({ error: { code: 'CALL_PEER_ROLE_NOT_ALLOWED' } })).toBe('You are not allowed to call Eva.')
 })

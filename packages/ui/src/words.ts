@@ -31,7 +31,8 @@ export const english = {
   askFirstOf: (name: string) => `Ask first: ${name}`,
   findPerson: 'Find somebody',
   nobodyFound: 'Nobody found.',
-  transferring: (target: string) => (target ? `Transferring to ${target} …` : 'Transferring …'),
+  somebody: 'somebody else',
+  transferring: (target: string) => `Transferring to ${target} …`,
   beingTransferred: (by: string, target: string) => `${by} is connecting you with ${target} …`,
   stay: (name: string) => `Stay with ${name}`,
   transferFailed: (failed: TransferState, name: string) => transferText(failed, name),
@@ -154,9 +155,10 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
 function transferText({ status, reason, error }: TransferState, name: string): string {
   if (error?.code === 'CALL_INVALID_STATE') return 'This call cannot be transferred right now.'
   if (error) return errorText(error, name)
-  if (status === 'missed') return `${name} did not answer.`
-  if (status === 'rejected' || status === 'busy')
-    return reason === 'declined' ? `${name} declined.` : `${name} is busy.`
+  // It may be the word for somebody whose name is not known.
+  const who = name.charAt(0).toUpperCase() + name.slice(1)
+  if (status === 'missed') return `${who} did not answer.`
+  if (status === 'rejected' || status === 'busy') return `${who} ${reason === 'declined' ? 'declined' : 'is busy'}.`
   return 'The transfer was stopped.'
 }
 

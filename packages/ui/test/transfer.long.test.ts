@@ -88,7 +88,7 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
   expect(await ben.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Call controls')
   expect(await ben.getAttribute(at('mute'), 'aria-pressed')).toBe('false')
   await ben.waitForSelector(`${at('transfer')}:disabled`)
-  await ann.waitForSelector(notice('Ben Ortiz is connecting you with'))
+  await ann.waitForSelector(notice('Ben Ortiz is connecting you with somebody else …'))
   await eva.waitForSelector(`${at('alert')}:has-text("Transferred by Ben Ortiz")`)
   for (const [page, name] of [
     [ann, 'transferred'],
@@ -100,7 +100,10 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
   }
   await Promise.all([receives(ann), receives(ben)])
   await eva.click(at('reject'))
-  await Promise.all([ben.waitForSelector(notice('Eva Stein declined.')), ann.waitForSelector(notice('declined.'))])
+  await Promise.all([
+    ben.waitForSelector(notice('Eva Stein declined.')),
+    ann.waitForSelector(notice('Somebody else declined.')),
+  ])
   expect(await ben.textContent(at('announcement'))).toBe('Eva Stein declined.')
   await picture(ben, 'transfer-failed')
   await ben.click(at('close-transfer'))
