@@ -10,7 +10,7 @@ import {
   readJsonObject,
 } from './backend/guard.ts'
 import { createPeople } from './backend/people.ts'
-import { type Issuer, mintToken, parseSignIn } from './backend/tokens.ts'
+import { type Issuer, mintToken, parseSignIn, saveSupport } from './backend/tokens.ts'
 
 export type DemoOptions = Issuer & {
   /** Networks whose people may use the demo, too. Default: none. */
@@ -40,6 +40,8 @@ export function createDemo(options: DemoOptions): Demo {
     // 502: the page did nothing wrong; what stands behind this backend refused it or is away.
     if (!minted.ok) return answerJson(502, { error: { code: minted.code, message: minted.message } })
     people.join(signIn.value)
+    // The service may have lost the group with its database: it is written each time.
+    if (signIn.value.role === 'agent') await saveSupport(options, request, people.agents())
     return answerJson(200, minted.value)
   }
 
@@ -48,7 +50,8 @@ export function createDemo(options: DemoOptions): Demo {
     const signIn = parseSignIn(await readJsonObject(request))
     if (!signIn.ok) return answerJson(400, { error: { code: signIn.code, message: signIn.message } })
     people.join(signIn.value)
-    return answerJson(200, { people: people.peersOf(signIn.value) })
+    const colleagues = signIn.value.role === 'agent' ? people.colleaguesOf(signIn.value) : []
+    return answerJson(200, { people: people.peersOf(signIn.value), colleagues })
   }
 
   const api: Record<string, (request: Request) => Promise<Response>> = {

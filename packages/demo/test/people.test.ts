@@ -16,6 +16,14 @@ test('who signed in is listed to the other role, once, in the order of their nam
   expect(people.peersOf({ role: 'agent' }).map(({ user_id }) => user_id)).toEqual(['ann'])
 })
 
+test('an agent hands calls over to the other agents, who are the group that customers call', () => {
+  const people = createPeople()
+  for (const id of ['eva', 'ben']) people.join(signIn(id))
+  people.join(signIn('ann', 'customer'))
+  expect(people.colleaguesOf({ role: 'agent', user_id: 'ben' }).map(({ user_id }) => user_id)).toEqual(['eva'])
+  expect(people.agents()).toEqual(['eva', 'ben'])
+})
+
 test('of more than a session may watch, those who were silent longest are given up', () => {
   const people = createPeople()
   for (let i = 0; i < 200; i++) people.join(signIn(`a${i}`))

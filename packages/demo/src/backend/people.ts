@@ -18,9 +18,17 @@ export function createPeople() {
       people.set(key, { user_id, role, display_name })
       if (people.size > maxPeople) people.delete(people.keys().next().value as string)
     },
+    /** The other people of the same role: those to whom a call may be handed over. */
+    colleaguesOf: ({ role, user_id }: Pick<SignIn, 'role' | 'user_id'>): Person[] =>
+      sorted([...people.values()].filter((person) => person.role === role && person.user_id !== user_id)),
+    /** All agents, for the group that customers call. */
+    agents: (): string[] => [...people.values()].flatMap(({ role, user_id }) => (role === 'agent' ? [user_id] : [])),
     peersOf({ role }: Pick<SignIn, 'role'>): Person[] {
-      const peers = [...people.values()].filter((person) => person.role !== role)
-      return peers.sort((a, b) => a.display_name.localeCompare(b.display_name) || a.user_id.localeCompare(b.user_id))
+      return sorted([...people.values()].filter((person) => person.role !== role))
     },
   }
+}
+
+function sorted(people: Person[]): Person[] {
+  return people.sort((a, b) => a.display_name.localeCompare(b.display_name) || a.user_id.localeCompare(b.user_id))
 }

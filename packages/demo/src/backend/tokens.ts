@@ -41,31 +41,48 @@ export function parseSignIn(body: Record<string, unknown>): Result<SignIn> {
  * credentials. They stay here; the page gets the answer and never sees them.
  */
 export async function mintToken(options: Issuer, page: Request, signIn: SignIn): Promise<Result<unknown>> {
-  const { ask = fetch } = options
+  return askService(options, page, 'POST', '/v1/call/session-token', {
+    product: options.product,
+    context_type: 'demo',
+    context_id: 'front-desk',
+    user_id: signIn.user_id,
+    role: signIn.role,
+    display_name: signIn.display_name,
+    device_id: signIn.device_id,
+    allowed_peer_role: peerRoles[signIn.role],
+    // An agent hands a call over to another one.
+    ...(signIn.role === 'agent' && { more_peer_roles: ['agent'] }),
+  })
+}
+
+/** The group `support`: all agents, of whom the first to answer has the call. */
+export function saveSupport(options: Issuer, page: Request, members: readonly string[]): Promise<Result<unknown>> {
+  return askService(options, page, 'PUT', '/v1/server/groups/agent/support', { members, strategy: 'all' })
+}
+
+async function askService(
+  { ask = fetch, serviceUrl, keyId, secret }: Issuer,
+  page: Request,
+  method: 'POST' | 'PUT',
+  path: string,
+  body: object,
+): Promise<Result<unknown>> {
   try {
-    const request = new Request(new URL('/v1/call/session-token', options.serviceUrl(page)), {
-      method: 'POST',
+    const request = new Request(new URL(path, serviceUrl(page)), {
+      method,
       headers: {
         'content-type': 'application/json',
-        'x-svc-product-key-id': options.keyId,
-        'x-svc-product-secret': options.secret,
+        'x-svc-product-key-id': keyId,
+        'x-svc-product-secret': secret,
       },
-      body: JSON.stringify({
-        product: options.product,
-        context_type: 'demo',
-        context_id: 'front-desk',
-        user_id: signIn.user_id,
-        role: signIn.role,
-        display_name: signIn.display_name,
-        device_id: signIn.device_id,
-        allowed_peer_role: peerRoles[signIn.role],
-      }),
+      body: JSON.stringify(body),
       signal: AbortSignal.timeout(10_000),
     })
     const response = await ask(request)
-    const body = (await response.json()) as { error?: { code?: unknown; message?: unknown } }
-    if (response.ok) return { ok: true, value: body }
-    return refused(String(body.error?.code ?? 'TOKEN_REFUSED'), String(body.error?.message ?? 'No token was issued.'))
+    const answer = (await response.json()) as { error?: { code?: unknown; message?: unknown } }
+    if (response.ok) return { ok: true, value: answer }
+    const { code = 'TOKEN_REFUSED', message = 'No token was issued.' } = answer.error ?? {}
+    return refused(String(code), String(message))
   } catch {
     return refused('SERVICE_UNREACHABLE', 'The call service does not answer.')
   }

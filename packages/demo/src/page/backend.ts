@@ -5,11 +5,13 @@ import type { Person } from '../backend/people.ts'
 
 export type Role = 'customer' | 'agent'
 export type Identity = { name: string; role: Role; device_id: string }
-export type Peer = { user_id: string; role: string; display_name: string }
+export type Peer = { user_id: string; role: string; display_name: string; group?: string | undefined }
 export type CallType = 'audio' | 'video'
 
 /** As the service tells it. It learns the callee's name when the callee answers; before, there is none. */
-type PlainRecord = Omit<CallRecord, 'peer'> & { peer: Omit<Peer, 'display_name'> & { display_name: string | null } }
+type PlainRecord = Omit<CallRecord, 'peer'> & {
+  peer: { user_id: string | null; role: string; group?: string; display_name: string | null }
+}
 
 export type CallRecord = {
   call_uuid: string
@@ -51,10 +53,15 @@ export function fetchToken(identity: Identity): Promise<SessionToken> {
   return post('token', identity)
 }
 
-/** Whom this person may call. */
-export async function fetchPeople(identity: Identity): Promise<readonly Person[]> {
-  const { people } = await post<{ people: readonly Person[] }>('people', identity)
-  return people
+export interface Known {
+  /** Whom this person may call. */
+  readonly people: readonly Person[]
+  /** To whom an agent may hand a call over. */
+  readonly colleagues: readonly Person[]
+}
+
+export function fetchPeople(identity: Identity): Promise<Known> {
+  return post<Known>('people', identity)
 }
 
 export async function fetchHistory(
@@ -70,8 +77,17 @@ export async function fetchHistory(
   if (!answer.success || !answer.data) {
     throw new BackendError(answer.error?.code ?? 'HTTP_ERROR', answer.error?.message ?? `HTTP ${response.status}`)
   }
-  return answer.data.map((record) => ({
-    ...record,
-    peer: { ...record.peer, display_name: record.peer.display_name ?? nameOf(record.peer) },
-  }))
+  return answer.data.map((record) => ({ ...record, peer: peerOf(record.peer, nameOf) }))
 }
+
+/** A group that nobody answered for has its own name. */
+function peerOf(
+  { user_id, role, group, display_name }: PlainRecord['peer'],
+  nameOf: (participant: { user_id: string; role: string }) => string,
+): Peer {
+  if (user_id === null) return { user_id: '', role, group, display_name: groupName(group ?? '') }
+  return { user_id, role, group, display_name: display_name ?? nameOf({ user_id, role }) }
+}
+
+/** "support" is "Support". */
+const groupName = (group: string) => group.charAt(0).toUpperCase() + group.slice(1)

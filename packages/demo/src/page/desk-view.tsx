@@ -1,4 +1,13 @@
-import { CallProvider, CallStage, CallTones, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
+import {
+  CallProvider,
+  CallStage,
+  CallTones,
+  IncomingDialog,
+  RestorableCalls,
+  TakeableCalls,
+  TransferButton,
+  useCallUi,
+} from '@ringwire/ui'
 import { useEffect, useState } from 'react'
 import { useAlerts } from './alerts.ts'
 import type { Desk } from './desk.ts'
@@ -20,7 +29,7 @@ const media = {
 export function DeskView({ desk }: { desk: Desk }) {
   useEffect(() => desk.start(), [desk])
   return (
-    <CallProvider client={desk.client} media={media} busy="wait">
+    <CallProvider client={desk.client} media={media} busy="wait" transfers={desk.transfers}>
       <CallTones />
       <Board desk={desk} />
     </CallProvider>
@@ -48,6 +57,7 @@ function Board({ desk }: { desk: Desk }) {
       <main className="board">
         <div className="side">
           <RestorableCalls className="panel" />
+          <TakeableCalls className="panel" />
           <People desk={desk} />
           <History desk={desk} />
         </div>
@@ -56,6 +66,7 @@ function Board({ desk }: { desk: Desk }) {
           keys
           details
           securityCode
+          controls={desk.identity.role === 'agent' ? <TransferButton search={colleaguesOf(desk)} /> : null}
           idle={<Idle />}
           since={connectedAt ? Date.parse(connectedAt) : undefined}
         />
@@ -65,6 +76,10 @@ function Board({ desk }: { desk: Desk }) {
     </div>
   )
 }
+
+/** To whom an agent may hand a call over, as the dialog lists them. */
+const colleaguesOf = (desk: Desk) => (text: string) =>
+  desk.colleagues(text).map(({ user_id: userId, role, display_name: displayName }) => ({ userId, role, displayName }))
 
 /**
  * During a call the picture has all the room, until the user opens the log. A log that was opened in a call stays open when

@@ -2,6 +2,8 @@
 
 import { createCallClient } from '@ringwire/client'
 import { createPresence, type PeerPresence, type Presence } from '@ringwire/client/presence'
+import { takeCapabilities } from '@ringwire/client/take'
+import { createTransfers, transferCapabilities } from '@ringwire/client/transfer'
 import { errorText } from '@ringwire/ui'
 import type { Person } from '../backend/people.ts'
 import { type CallRecord, fetchHistory, fetchPeople, fetchToken, type Identity } from './backend.ts'
@@ -36,7 +38,9 @@ export function createDesk(identity: Identity) {
     },
     WebSocket: presence.WebSocket,
     storage: sessionStorage,
+    can: [...takeCapabilities, ...transferCapabilities, 'group'],
   })
+  const transfers = createTransfers(client)
 
   /** A call that has come to another status is another one in the history. */
   function received(message: string): void {
@@ -71,7 +75,7 @@ export function createDesk(identity: Identity) {
   client.on('calls', () => note.set(''))
 
   return {
-    ...{ identity, client, log, people: people.listed, history, note },
+    ...{ identity, client, transfers, log, people: people.listed, colleagues: people.colleagues, history, note },
     start(): void {
       client.connect()
       void people.keepReading()
@@ -88,6 +92,7 @@ function createPeople(identity: Identity, presence: Presence) {
   /** Undefined until it is known who there is. */
   const listed = createStore<readonly Listed[] | undefined>(undefined)
   let known: readonly Person[] = []
+  let colleagues: readonly Person[] = []
 
   presence.on('change', (peers) => {
     listed.set(
@@ -100,7 +105,8 @@ function createPeople(identity: Identity, presence: Presence) {
 
   async function read(): Promise<void> {
     try {
-      const found = await fetchPeople(identity)
+      const { people: found, colleagues: others } = await fetchPeople(identity)
+      colleagues = others
       if (found.length === 0) listed.set([])
       if (JSON.stringify(found) === JSON.stringify(known)) return
       known = found
@@ -117,6 +123,9 @@ function createPeople(identity: Identity, presence: Presence) {
 
   return {
     listed,
+    /** Whose name has the text in it. */
+    colleagues: (text: string): readonly Person[] =>
+      colleagues.filter(({ display_name }) => display_name.toLowerCase().includes(text.toLowerCase())),
     keepReading,
     nameOf({ user_id, role }: { user_id: string; role: string }): string {
       const known = listed.get()?.find((person) => person.user_id === user_id && person.role === role)

@@ -8,6 +8,9 @@ import { Icon } from './icons.tsx'
 import { usePlace } from './place.ts'
 import { useStore } from './store.ts'
 
+/** The group of all agents, as the backend made it. */
+const support = { user_id: '', role: 'agent', group: 'support', display_name: 'Support' }
+
 /** Who can be called: everybody of the other role, with what the service tells of them. */
 export function People({ desk }: { desk: Desk }) {
   const { mayCall, call } = usePlace()
@@ -48,6 +51,18 @@ export function People({ desk }: { desk: Desk }) {
             ))}
           </li>
         ))}
+        {desk.identity.role === 'customer' && people && people.length > 0 && (
+          <li className="person" data-testid="support">
+            <Avatar name={support.display_name} />
+            <span className="person-text">
+              <span className="person-name">{support.display_name}</span>
+              <About parts={['rings at all agents']} />
+            </span>
+            {(['audio', 'video'] as const).map((type) => (
+              <CallButton key={type} peer={support} type={type} disabled={!mayCall} onCall={call} />
+            ))}
+          </li>
+        )}
       </ul>
       <Nobody people={people} role={desk.identity.role === 'agent' ? 'customer' : 'agent'} />
     </section>

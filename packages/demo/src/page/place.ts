@@ -8,8 +8,11 @@ export function usePlace() {
   const { state } = useCallClient(client)
   return {
     mayCall: state.name === 'online' && call === undefined,
-    call({ user_id, role, display_name }: Peer, callType: CallType): void {
-      place({ userId: user_id, role, displayName: display_name, callType })
+    /** A group, unless one of its members is known. */
+    call({ user_id, role, group, display_name }: Peer, callType: CallType): void {
+      const about = { role, displayName: display_name, callType }
+      if (user_id) place({ userId: user_id, ...about })
+      else if (group) place({ group, ...about })
     },
   }
 }

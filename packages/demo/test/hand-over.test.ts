@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test'
+import { expectFlow, measureFlow } from './support/flow.ts'
+import { goOnline } from './support/participant.ts'
+import { withServiceAndBrowser } from './support/stage.ts'
+
+/* A customer calls the group of all agents, and is handed over from one to the other. */
+
+const stage = withServiceAndBrowser()
+const at = (testId: string) => `[data-testid=${testId}]`
+
+test('[GROUP1] [XFER1] Support rings at all agents; the one who answers hands the customer over', async () => {
+  const open = (role: 'customer' | 'agent', name: string) => goOnline(stage.browser, stage.service.url, { role, name })
+  const [ann, ben, eva] = await Promise.all([
+    open('customer', 'Ann Lee'),
+    open('agent', 'Ben Ortiz'),
+    open('agent', 'Eva Stein'),
+  ])
+  await ann.page.click(`${at('support')} ${at('call-video')}`)
+  await Promise.all([ben.incoming(), eva.incoming()])
+  expect(await ben.page.textContent(at('alert'))).toBe('Incoming video call for support')
+  await ben.click('accept')
+  await eva.page.waitForSelector(at('incoming'), { state: 'detached' })
+  await Promise.all([ann.phase('live'), ben.phase('live')])
+  expect(await ann.page.textContent(at('call-name'))).toBe('Ben Ortiz')
+  expect(await ann.page.locator(at('transfer')).count()).toBe(0)
+  await ben.click('transfer')
+  await ben.page.click(`${at('transfer-now')}[aria-label="Transfer to Eva Stein"]`)
+  await eva.page.waitForSelector(`${at('alert')}:has-text("Transferred by Ben Ortiz")`)
+  await eva.click('accept')
+  await ann.page.waitForSelector(`${at('call-name')}:has-text("Eva Stein")`)
+  await Promise.all([ann.phase('live'), eva.phase('live')])
+  const kinds = ['audio', 'video'] as const
+  for (const flow of await Promise.all([ann, eva].map(({ page }) => measureFlow(page, 4, kinds))))
+    expectFlow(flow, kinds)
+  await ben.note('The call was transferred.')
+  await eva.click('hangup')
+  await ann.phase('idle')
+  for (const one of [ann, ben, eva]) {
+    expect(one.errors).toEqual([])
+    await one.close()
+  }
+}, 240_000)
