@@ -34,6 +34,8 @@ export interface Access {
   /** Fails with a sentence for people where the service gives none. */
   issue(who: Who): Promise<TokenResponse>
   request(path: string, init?: RequestInit): Promise<Answer>
+  /** What a backend asks, below /v1/server. */
+  ask(method: string, path: string, body?: object): Promise<Answer>
 }
 
 /** The service cannot be tested at all. */
@@ -84,6 +86,11 @@ export function createAccess(target: Target, redactor: Redactor): Access {
     target,
     askForToken,
     request,
+    ask(method, path, body) {
+      const query = target.product === undefined ? '' : `?product=${encodeURIComponent(target.product)}`
+      const how = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+      return request(`/v1/server/${path}${query}`, how)
+    },
     async issue(who) {
       const { status, body } = await askForToken(who)
       if (isTokenResponse(body)) return body

@@ -53,6 +53,7 @@ export const ruleTitles = {
   EXT5: 'Extended peers hear that it rings and that media is connected',
   MEDIA1: 'call.media goes to the extended peer',
   PEER1: 'An extended peer hears that the other side is away, and back',
+  GROUP1: 'A call to a group rings at all of its members, or at one after another',
   RES1: 'A resume continues exactly where the client was',
   RES2: 'A resume that cannot be exact begins a new session',
 } as const

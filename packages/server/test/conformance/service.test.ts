@@ -146,6 +146,8 @@ const faults: readonly (readonly [what: string, rule: RuleId, create: () => Faul
   ['no session is recovered', 'RES1', () => rename('auth.ok', '"recovered":true', '"recovered":false')],
   ['handled is behind', 'EXT4', () => ({ message: (text) => [text.replace(/"handled":[1-9]/, '"handled":0')] })],
   ['nobody hears that the peer is away', 'PEER1', () => drop('call.peer_away')],
+  ['a ring does not name the group', 'GROUP1', () => rename('call.ringing', 'callee_group', 'calleeGroup')],
+  ['all members decline for another reason', 'GROUP1', () => rename('call.rejected', 'all_declined', 'declined')],
   ['media is not told', 'MEDIA1', () => drop('call.media')],
   ['a missed offer does not come again', 'PLACE5', forget],
   ['an answered call is not found', 'PLACE3', () => rename('call.error', 'CALL_ALREADY_ANSWERED', 'CALL_NOT_FOUND')],

@@ -8,12 +8,14 @@ import { callScenarios } from './calls.ts'
 import { connectingScenarios } from './connecting.ts'
 import { deviceScenarios } from './devices.ts'
 import { extendedScenarios } from './extended.ts'
+import { groupScenarios } from './groups.ts'
 import { relayScenarios } from './relays.ts'
 import { restScenarios } from './rest.ts'
 import { createStage, type Scenario } from './stage.ts'
 
 export const serviceScenarios: readonly Scenario[] = [
-  ...[restScenarios, connectingScenarios, callScenarios, deviceScenarios, relayScenarios, extendedScenarios],
+  ...[restScenarios, connectingScenarios, callScenarios, deviceScenarios, relayScenarios, groupScenarios],
+  extendedScenarios,
 ].flat()
 
 export interface ServiceRun {
