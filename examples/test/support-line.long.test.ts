@@ -1,6 +1,6 @@
 /**
  * A support line in real Chromium, from the call of a customer to the trace: a group rings, an agent who sleeps is woken, the one
- * who answers holds the call, and goes on at another device. callcenter.long.test.ts says what is not real.
+ * who answers holds the call, asks a colleague and hands it over, and she goes on at another device. callcenter.long.test.ts says what is not real.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { refused } from '@ringwire/testkit/pages-in-calls'
@@ -55,6 +55,8 @@ async function expectSameCode(one: Page, other: Page): Promise<string> {
   return code
 }
 
+const talksTo = (page: Page, name: string) => page.waitForSelector(`${at('call-name')}:text-is("${name}")`)
+
 /** Webhooks told of these steps, in their order. */
 function expectTold(callUuid: string, ...steps: string[]): void {
   const told = written(centre, callUuid)
@@ -65,7 +67,7 @@ function expectTold(callUuid: string, ...steps: string[]): void {
 const wakes = () => eve.subscribed.inbox.next(({ payload }) => payload.type === 'call.wake')
 const wakesNoMore = () => eve.subscribed.inbox.next(({ payload }) => payload.type === 'call.wake_cancelled')
 
-test('[GROUP1] [HOLD1] [TAKE1] [SAS1] the group rings, the first agent answers, holds, and goes on elsewhere', async () => {
+test('[GROUP1] [HOLD1] [XFER1] [TAKE1] [SAS1] a customer reaches one agent, then another, who goes on elsewhere', async () => {
   await ann.click('#call-support')
   await Promise.all([ben, cora].map((page) => page.waitForSelector(`${at('incoming')}:has-text("for support")`)))
   await ann.waitForSelector(`${at('call-state')}:has-text("Ringing")`)
@@ -79,7 +81,7 @@ test('[GROUP1] [HOLD1] [TAKE1] [SAS1] the group rings, the first agent answers, 
   await Promise.all([hears(ann), hears(ben), gone(cora, at('incoming'))])
   await eve.wake((await wakesNoMore()).payload)
   await shown(eve.worker, undefined)
-  await ann.waitForSelector(`${at('call-name')}:text-is("Ben")`)
+  await talksTo(ann, 'Ben')
   const code = await expectSameCode(ann, ben)
   await picture(ann, 'group-answered')
 
@@ -90,27 +92,58 @@ test('[GROUP1] [HOLD1] [TAKE1] [SAS1] the group rings, the first agent answers, 
   await ben.click(at('hold'))
   await Promise.all([hears(ann), hears(ben)])
 
-  const laptop = await enter(centre, 'ben')
+  // With Ann on hold he asks Cora, and connects the two.
+  await ben.click(at('transfer'))
+  await picture(ben, 'colleagues')
+  await ben.click(`${at('ask-first')}[aria-label="Ask first: Cora"]`)
+  await ann.waitForSelector(at('held-by-peer'))
+  await cora.click(at('accept'))
+  await Promise.all([hears(ben), hears(cora)])
+  const asked = await callOf(ben)
+  await expectSameCode(ben, cora)
+  await picture(ben, 'asks')
+  await ben.click(at('connect-both'))
+  await over(ben, 'transferred')
+  await Promise.all([talksTo(ann, 'Cora'), talksTo(cora, 'Ann')])
+  await Promise.all([hears(ann), hears(cora)])
+  const next = await callOf(ann)
+  const second = await expectSameCode(ann, cora)
+  expect(second).not.toBe(code)
+  await picture(cora, 'transferred')
+
+  const laptop = await enter(centre, 'cora')
   await laptop.click(at('continue-here'))
-  await over(ben, 'another of your devices')
+  await over(cora, 'another of your devices')
   await Promise.all([hears(laptop), hears(ann)])
-  expect(await expectSameCode(ann, laptop)).not.toBe(code)
+  expect(await expectSameCode(ann, laptop)).not.toBe(second)
   await picture(laptop, 'continued')
   await laptop.click(at('hangup'))
   await over(ann, 'has ended')
-  await ann.waitForSelector(`[data-tone=good][data-call="${call}"]:has-text("Talked for")`)
+  await ann.waitForSelector(`[data-tone=good][data-call="${next}"]:has-text("Talked for")`)
 
   for (const page of [ann, ben, cora, laptop]) expect(await refused(page)).toEqual([])
   expectTold(call, 'ringing', 'accepted', 'connected', 'ended')
+  expectTold(asked, 'ringing', 'accepted', 'connected', 'ended')
+  expectTold(next, 'accepted', 'connected', 'ended')
+  expect([call, asked, next].map((uuid) => written(centre, uuid).at(-1)?.end_reason)).toEqual([
+    ...['transferred', 'transferred', 'hangup'],
+  ])
   await traces(centre, call, [
+    /invite_hook .*result=allow/,
     /invited +customer\/ann/,
     /accepted +agent\/ben/,
     /connected/,
     /held +agent\/ben/,
     /resumed +agent\/ben/,
-    /place_taken +agent\/ben/,
-    /ended +agent\/ben .*end_reason=hangup/,
-    /^Ben hung up after [\d.]+ s; Ben had it on hold for [\d.]+ s; Ben went on at another device \(.+\) after [\d.]+ s\.$/,
+    /ended +.*end_reason=transferred/,
+    /^Ben transferred the call after [\d.]+ s; Ben had it on hold for [\d.]+ s\.$/,
+  ])
+  await traces(centre, asked, [/invited +agent\/ben/, /accepted +agent\/cora/, /ended +.*end_reason=transferred/])
+  await traces(centre, next, [
+    /connected/,
+    /place_taken +agent\/cora/,
+    /ended +agent\/cora .*end_reason=hangup/,
+    /^Ben transferred Ann to Cora, after calls with both; Cora hung up after [\d.]+ s; Cora went on at another device/,
   ])
   await laptop.context().close()
 }, 240_000)

@@ -1,6 +1,7 @@
 /** What the page asks its own backend. */
 import { createCallClient } from '@ringwire/client'
 import { takeCapabilities } from '@ringwire/client/take'
+import { createTransfers, transferCapabilities } from '@ringwire/client/transfer'
 
 export interface Person {
   readonly user_id: string
@@ -77,8 +78,11 @@ export async function sessionToken(): Promise<string> {
 /** The one connection of this page. `storage`: a page that is loaded again goes on with its call. */
 export const client = createCallClient({
   ...{ getToken: callToken, storage: sessionStorage },
-  can: [...takeCapabilities, 'group'],
+  can: [...takeCapabilities, ...transferCapabilities, 'group'],
 })
+
+/** An agent hands a customer over, whose page follows. */
+export const transfers = createTransfers(client)
 
 export async function signOut(): Promise<void> {
   client.close()

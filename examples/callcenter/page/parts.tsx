@@ -7,12 +7,14 @@ import {
   IncomingDialog,
   RestorableCalls,
   TakeableCalls,
+  TransferButton,
+  type TransferChoice,
   type Words,
 } from '@ringwire/ui'
 import '@ringwire/ui/ui.css'
 import { type ReactNode, useEffect, useMemo, useState } from 'react'
-import { client, type Desk, type DeskCall, type Person, signOut, watchDesk } from './backend.ts'
-import { clockText, connectionText, outcomeText, type Side, sidesOf, waitText } from './words.ts'
+import { client, type Desk, type DeskCall, type Person, signOut, transfers, watchDesk } from './backend.ts'
+import { agentWords, clockText, connectionText, outcomeText, type Side, sidesOf, waitText } from './words.ts'
 
 export function Avatar({ name }: { name: string }) {
   const hue = [...name].reduce((sum, char) => sum + (char.codePointAt(0) ?? 0) * 47, 0) % 360
@@ -36,7 +38,7 @@ export function Page({ user, desk, idle, children, onLeave }: PageProps) {
   }
   return (
     // A second call shows during the first one, which can be put on hold for it.
-    <CallProvider client={client} busy="wait" words={words}>
+    <CallProvider client={client} busy="wait" transfers={transfers} words={words}>
       <header>
         <Avatar name={user.display_name} />
         <p className="what">
@@ -59,7 +61,12 @@ export function Page({ user, desk, idle, children, onLeave }: PageProps) {
         <div className="stage">
           <RestorableCalls />
           <TakeableCalls />
-          <CallStage keys securityCode idle={idle} />
+          <CallStage
+            keys
+            securityCode
+            idle={idle}
+            controls={user.role === 'agent' && <TransferButton search={(text) => colleaguesOf(user, desk, text)} />}
+          />
         </div>
         <div className="side">{children}</div>
       </main>
@@ -76,6 +83,17 @@ interface PageProps {
   children: ReactNode
   /** Before somebody signs out. */
   onLeave?(): Promise<void>
+}
+
+/** Whom an agent can ask, or hand a call over to. */
+function colleaguesOf(user: Person, desk: Desk | undefined, text: string): TransferChoice[] {
+  const found = desk?.agents.filter(
+    ({ user_id, display_name }) =>
+      user_id !== user.user_id && display_name.toLowerCase().startsWith(text.toLowerCase()),
+  )
+  return (found ?? []).map(({ user_id: userId, display_name: displayName, state }) => ({
+    ...{ userId, role: 'agent', displayName, about: agentWords[state] },
+  }))
 }
 
 /** The backend refuses calls while the line is closed (`hours` is given then), and if nobody is free. */
