@@ -71,6 +71,8 @@ function unreasonable(
     case 'CALL_ALREADY_ANSWERED':
       return fact !== undefined && isRung(fact, session.user) ? undefined : 'nobody else could answer'
     case 'CALL_NOT_PARTICIPANT':
+      // It takes no place: a session that came after the one that has it asks in vain [XFER1].
+      if (frame.event === 'call.transfer') return undefined
       return fact !== undefined && sideOf(fact, session.user) !== undefined ? 'the place is its own' : undefined
     // What the backend refused leaves a record, if it is no transfer [HOOK5, XFER1].
     case 'CALL_REFUSED': {
