@@ -57,7 +57,7 @@ export const CallTransfer = Type.Object({
     ),
   ),
   to_user_id: optional(participantName('The target.')),
-  to_group: optional(participantName('A group as the target; refused for now.')),
+  to_group: optional(participantName('A group of the role as the target, instead of to_user_id [GROUP1].')),
   to_call_uuid: optional(
     uuid('Another answered call of this session: its other side is the target, and nobody rings.'),
   ),

@@ -15,7 +15,7 @@ import {
   takesPartIn,
 } from './call.ts'
 import { type Actor, byOf, type Decision, type Refusal, refuse } from './command.ts'
-import type { PeerNews, Step } from './effects.ts'
+import { calleeIdOf, type PeerNews, type Step } from './effects.ts'
 import { firstRings, type InviteCommand, newCall, refuseVerdict } from './invite.ts'
 import { beganFor } from './places.ts'
 
@@ -63,6 +63,12 @@ export function isBetween(live: readonly LiveCall[], [one, other]: readonly [Par
   return live.some((call) => sideOf(call, one) !== undefined && sideOf(call, other) !== undefined)
 }
 
+/** Whether somebody's call to the group that is the target rings already. Other calls of its members are their own [GROUP1]. */
+function ringsThere(call: LiveCall, caller: Participant, { group, callee }: InviteCommand): boolean {
+  const isOfCaller = call.status === 'ringing' && sideOf(call, caller) === 'caller'
+  return isOfCaller && call.group?.name === group?.name && call.callee.role === callee.role
+}
+
 /** Where a call came from that goes on with `left`, a side of the first one. */
 export function originOf(first: AnsweredCall, left: Side, { participant, displayName }: Actor): Transferred {
   const { userId, role } = participant
@@ -88,8 +94,11 @@ export function decideTransfer(
   const unwanted = refuseVerdict(invite)
   if (unwanted !== undefined) return unwanted
   const other = participantOf(call, otherSide(by))
-  if (isBetween(live, [other, target])) return refuse('CALL_INVALID_STATE', { status: call.status })
-  if (invite.busy === 'reject' && live.some((each) => takesPartIn(each, target))) return refuse('CALLEE_BUSY')
+  const isInTheWay =
+    invite.group === undefined ? isBetween(live, [other, target]) : live.some((each) => ringsThere(each, other, invite))
+  if (isInTheWay) return refuse('CALL_INVALID_STATE', { status: call.status })
+  const isBusy = invite.group?.isBusy ?? live.some((each) => takesPartIn(each, target))
+  if (invite.busy === 'reject' && isBusy) return refuse('CALLEE_BUSY')
   const ringing = transferred(call, by, asker, invite, now)
   const transferring = { to: ringing.call.callUuid, by }
   const step: Step = {
@@ -115,9 +124,11 @@ function transferred(first: AnsweredCall, by: Side, asker: Actor, invite: Invite
 }
 
 /** To the side that is transferred, before anything else that it hears of the new call. */
-function transferringNews(first: AnsweredCall, { callUuid, callee }: RingingCall): PeerNews {
-  const to = { user_id: callee.userId, role: callee.role, display_name: callee.displayName }
+function transferringNews(first: AnsweredCall, call: RingingCall): PeerNews {
+  const { callee, group } = call
+  const named = { user_id: calleeIdOf(call), role: callee.role, ...(group !== undefined && { group: group.name }) }
   const rings = { status: 'ringing', direction: 'outgoing' } as const
-  const data = { call_uuid: first.callUuid, new_call_uuid: callUuid, ...rings, to }
+  const to = { ...named, display_name: callee.displayName }
+  const data = { call_uuid: first.callUuid, new_call_uuid: call.callUuid, ...rings, to }
   return { to: 'caller', event: 'call.transferring', needs: 'transfer', data }
 }

@@ -25,8 +25,6 @@ export interface Invited {
   readonly ringMsFor: (groupMs: number | undefined) => number
   /** False where nobody is to ring: an answer that redirects the call is not valid then [XFER1]. */
   readonly mayRedirect?: boolean
-  /** The same of an answer that names a group. */
-  readonly mayRedirectToGroup?: boolean
 }
 
 /** Answers the invite as the backend of its product wants it, or unchanged if no backend decides [HOOK5]. */
@@ -72,16 +70,15 @@ export function createAskBackend({ store, hook, findGroup }: AskBackendOptions):
 
 /** Whom a backend has called instead, and how. */
 function createRedirect(findGroup: FindGroup) {
-  const find = ({ session }: Invited, { role, userId, group }: RedirectedTo) =>
-    findGroup(session.participant, { callee: { role, userId }, group })
+  const find = ({ command }: Invited, { role, userId, group }: RedirectedTo) =>
+    findGroup(command.actor.participant, { callee: { role, userId }, group })
 
   return {
     wrongWith(invited: Invited): Question['wrongWith'] {
-      const { session, command, mayRedirect = true, mayRedirectToGroup = mayRedirect } = invited
+      const { session, command, mayRedirect = true } = invited
       return async (to) => {
-        const isOpen = to.group === undefined ? mayRedirect : mayRedirectToGroup
         const refused = checkInvite(session, session.participant, to, command.callType)
-        if (!isOpen || refused !== undefined) return 'the caller may not call whom the answer names'
+        if (!mayRedirect || refused !== undefined) return 'the caller may not call whom the answer names'
         return (await find(invited, to)) === 'unknown' ? 'the product has no group as the answer names it' : undefined
       }
     },

@@ -7,6 +7,7 @@ import { checkJoin, decideJoin, leftOf } from '../call/join.ts'
 import { checkTransfer, decideTransfer } from '../call/transfer.ts'
 import type { InviteSituation } from '../ports/call-store.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
+import { countedAs, createFindGroup, type Named } from './called-groups.ts'
 import { type InvitesOptions, roleRefused } from './invites.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 
@@ -18,25 +19,39 @@ export type Transfer = (
 
 type Options = Pick<
   InvitesOptions,
-  'store' | 'products' | 'transitions' | 'limits' | 'withQuality' | 'askBackend' | 'clock' | 'ringTimeoutMs' | 'newUuid'
+  | 'store'
+  | 'groups'
+  | 'products'
+  | 'transitions'
+  | 'limits'
+  | 'withQuality'
+  | 'askBackend'
+  | 'clock'
+  | 'ringTimeoutMs'
+  | 'newUuid'
 >
 
 /** How a call is transferred: the other side goes on from where it is, with somebody who is rung or in a second call [XFER1]. */
 export function createTransfer(options: Options): Transfer {
   const { store } = options
   const settle = createSettleTransfer(options)
+  const findGroup = createFindGroup(options)
 
   async function ring(session: ClientSession, data: CallTransfer, waiter?: Waiter) {
-    const target = targetOf(session.participant, data)
-    if ('code' in target) return refused(target)
+    const named = readTarget(data)
+    const target: Participant = { product: session.participant.product, ...named.callee }
     const unwanted = rightsRefused(session, target)
     if (unwanted !== undefined) return refused(unwanted)
     const ref = refOf(session, data.call_uuid)
     const own = checkTransfer(await store.load(ref), session, target)
     if ('ok' in own) return refused(errorOf(own))
-    const invite = inviteOf(own.call, otherSide(own.side), target, data)
+    const given = inviteOf(own.call, otherSide(own.side), target, data)
+    const called = await findGroup(given.actor.participant, named)
+    if (called === 'unknown') return refused(errorBody('GROUP_NOT_FOUND'))
+    const invite = called === undefined ? given : { ...given, group: called.group }
+    const counted = countedAs(named, target.product)
     return settle(
-      { session, data, ref, waiter, target, invite, mayRedirect: true },
+      { session, ref, waiter, counted, invite, ringMs: called?.ringMs, mayRedirect: true },
       ({ sameUuid, live }, command, now) => decideTransfer(sameUuid, live, { asker: session, invite: command }, now),
     )
   }
@@ -51,7 +66,7 @@ export function createTransfer(options: Options): Transfer {
     if (unwanted !== undefined) return refused(unwanted)
     const invite = inviteOf(pair.first, otherSide(pair.sides[0]), target, data)
     return settle(
-      { session, data, ref, waiter, target, invite, mayRedirect: false },
+      { session, ref, waiter, counted: target, invite, ringMs: undefined, mayRedirect: false },
       ({ sameUuid, live }, command, now) =>
         decideJoin(sameUuid, live, { asker: session, invite: command, to: second.callUuid }, now),
     )
@@ -74,17 +89,12 @@ function rightsRefused(session: ClientSession, target: Participant): ErrorBody |
   return refusal.code === 'CALL_PEER_ROLE_NOT_ALLOWED' ? roleRefused(target, session) : errorOf(refusal)
 }
 
-/** Whom the request names; an error for what cannot be a target. */
-function targetOf(
-  { product }: Participant,
-  { to_role: role, to_user_id, to_group }: CallTransfer,
-): Participant | ErrorBody {
-  if (to_group != null) {
-    const message = 'A call cannot be transferred to a group yet. Name a user with to_user_id.'
-    return errorBody('INVALID_PAYLOAD', { field: 'to_group', message })
-  }
-  if (role == null || to_user_id == null) return errorBody('INVALID_PAYLOAD', { field: 'to_user_id' })
-  return { product, role, userId: to_user_id }
+/** Whom the request names. The parser of messages sees to it that exactly one is named, with its role. */
+function readTarget({ to_role, to_user_id, to_group }: CallTransfer): Named {
+  const role = to_role ?? ''
+  return to_group == null
+    ? { callee: { userId: to_user_id ?? '', role }, group: undefined }
+    : { callee: { userId: '', role }, group: to_group }
 }
 
 type Given = Omit<InviteCommand, 'rate' | 'ringTimeoutMs' | 'callUuid' | 'freshUuid' | 'busy' | 'maxRinging'>
@@ -105,11 +115,13 @@ function inviteOf(first: AnsweredCall, left: Side, { userId, role }: Participant
 /** A transfer that the asker's token permits. */
 interface Asked {
   readonly session: ClientSession
-  readonly data: CallTransfer
   readonly ref: CallRef
   readonly waiter: Waiter | undefined
-  readonly target: Participant
+  /** For whom it counts [INV8]. */
+  readonly counted: Participant
   readonly invite: Given
+  /** The longest ring of the group that is called, in ms. */
+  readonly ringMs: number | undefined
   readonly mayRedirect: boolean
 }
 
@@ -121,29 +133,28 @@ function createSettleTransfer(options: Options) {
   const { commit, handOn } = transitions
 
   /** As with an invite, what leaves no call behind does not count [INV8]. */
-  async function refund({ session, target }: Asked, { rate }: InviteCommand): Promise<void> {
-    if (rate.ok) await limits.refundInvite(session.participant, target)
+  async function refund({ session, counted }: Asked, { rate }: InviteCommand): Promise<void> {
+    if (rate.ok) await limits.refundInvite(session.participant, counted)
   }
 
   return async function settle(asked: Asked, decide: Decide): Promise<Outcome<CallTransferStarted>> {
-    const { session, ref, waiter, target, mayRedirect } = asked
+    const { session, ref, waiter, counted, mayRedirect } = asked
     const settings = await products.settings(ref.product)
-    const rate = await limits.invite(session.participant, target)
-    const given = withSettings(asked.invite, settings, rate, newUuid(), settings.ringTimeoutMs ?? ringTimeoutMs)
-    const how = { mayRedirect, mayRedirectToGroup: false, ringMsFor: () => given.ringTimeoutMs }
+    const rate = await limits.invite(session.participant, counted)
+    const ringMsFor = (groupMs: number | undefined) => groupMs ?? settings.ringTimeoutMs ?? ringTimeoutMs
+    const given = withSettings(asked.invite, settings, rate, newUuid(), ringMsFor(asked.ringMs))
+    const how = { mayRedirect, ringMsFor }
     const invite = await askBackend({ session, command: given, named: undefined, waiter, ...how }, settings)
     const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
     if (isTokenOver) {
       await refund(asked, invite)
       return refused(errorBody('AUTH_TOKEN_INVALID'))
     }
-    const { product } = ref
+    const caller = invite.actor.participant
+    // Other calls of a group's members are none of its caller's.
+    const callee = invite.group === undefined ? { product: ref.product, ...invite.callee } : caller
     const decision = await withQuality<Decision>((seen) =>
-      commit(
-        store.invite(invite.actor.participant, { product, ...invite.callee }, ref.callUuid, (situation) =>
-          seen(decide(situation, invite, clock.now())),
-        ),
-      ),
+      commit(store.invite(caller, callee, ref.callUuid, (situation) => seen(decide(situation, invite, clock.now())))),
     )
     if (!decision.ok) {
       await refund(asked, invite)

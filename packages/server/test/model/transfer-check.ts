@@ -14,11 +14,11 @@ import {
   start,
   uuidOf,
 } from '../../src/call/call.fixture.ts'
-import type { AnsweredCall, Call, LiveCall, Participant, RingingCall, Side } from '../../src/call/call.ts'
+import type { AnsweredCall, Call, CallGroup, LiveCall, Participant, RingingCall, Side } from '../../src/call/call.ts'
 import type { Actor, CallCommand } from '../../src/call/command.ts'
 import { decide } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
-import { decideInvite, type InviteCommand } from '../../src/call/invite.ts'
+import { type CalledGroup, decideInvite, type InviteCommand } from '../../src/call/invite.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { byActor, difference, transitionOf } from './expected.ts'
 import { commandOf } from './invite-check.ts'
@@ -76,7 +76,9 @@ function inviteFor(changes: Partial<InviteCommand> = {}): InviteCommand {
 
 /** Both steps of a transfer that is allowed, whole. */
 function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly Step[] {
-  const call = ringingFor(first, by, { metadata: invite.metadata })
+  const group = invite.group && groupOf(invite.group)
+  const callee = { ...invite.callee, displayName: null }
+  const call = ringingFor(first, by, { metadata: invite.metadata, callee, ...(group && { group }) })
   const { caller, transferred } = call
   const transferred_by = {
     ...{ user_id: transferred?.by.userId ?? '', role: transferred?.by.role ?? '' },
@@ -88,9 +90,13 @@ function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly S
     ...{ context_type: call.contextType, context_id: call.contextId, call_type: call.callType },
     ...{ ring_timeout_ms: 30_000, expires_at: iso(now + 30_000) },
     ...(call.metadata !== null && { metadata: { ...call.metadata } }),
+    ...(group && { callee_group: group.name }),
     ...{ transferred_from: first.callUuid, transferred_by },
   }
-  const to = { user_id: carol.userId, role: carol.role, display_name: null }
+  const { userId, role } = invite.callee
+  const to = group
+    ? { user_id: null, role, group: group.name, display_name: null }
+    : { user_id: userId, role, display_name: null }
   const rings = { status: 'ringing', direction: 'outgoing' } as const
   const about = { call_uuid: first.callUuid, new_call_uuid: next, ...rings, to }
   return [
@@ -102,11 +108,19 @@ function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly S
       call,
       event: {
         ...{ type: 'invited', at: now, by: null },
-        notices: [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data }],
+        // Members that are rung in turn ring with their turns.
+        notices: group?.turns ? [] : [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data }],
         peers: [{ to: 'caller', event: 'call.transferring', needs: 'transfer', data: about }],
       },
     },
   ]
+}
+
+function groupOf({ name, members, memberRingMs }: CalledGroup): CallGroup {
+  const group = { name, members, declined: [] }
+  if (memberRingMs === undefined) return group
+  const turns = { member: null, until: now, memberRingMs, next: 0, count: 0, hasRung: false, rang: [] }
+  return { ...group, turns }
 }
 
 interface Refused {
@@ -191,11 +205,44 @@ function* othersOf(by: Side): Generator<Situation> {
   }
 }
 
+/** A group as the target [GROUP1]. */
+function* groupsOf(by: Side): Generator<Situation> {
+  const other = by === 'caller' ? bob : alice
+  const sales = { name: 'sales', members: ['carol', 'erin'], isBusy: false }
+  const callee = { userId: '', role: 'agent' }
+  const ask = (
+    name: string,
+    group: CalledGroup,
+    more: Partial<Situation> = {},
+    busy: 'allow' | 'reject' = 'allow',
+  ) => ({
+    ...{ name: `${by}: ${name}`, first: firstCall(), asker: transferer[by], live: [firstCall(), carolTalks] },
+    ...{ invite: inviteFor({ callee, group, busy }), refused: undefined, ...more },
+  })
+  yield ask('a group', sales)
+  yield ask('a group whose members ring in turn', { ...sales, memberRingMs: 15_000 })
+  yield ask('a group of nobody', { ...sales, members: [] }, {}, 'reject')
+  yield ask('a busy group', { ...sales, isBusy: true })
+  yield ask('a busy group, refused', { ...sales, isBusy: true }, { refused: { code: 'CALLEE_BUSY' } }, 'reject')
+  const group = { name: 'sales', members: ['carol'], declined: [] }
+  const own = between(ringingCall({ group }), other, { ...carol, userId: '' }, 98)
+  yield ask('the group rings already', sales, { live: [firstCall(), own], refused: state('accepted') })
+  yield ask('another group rings', sales, { live: [{ ...own, group: { ...group, name: 'support' } }] })
+  yield ask('one of another role', sales, { live: [{ ...own, callee: { ...own.callee, role: 'doctor' } }] })
+  yield ask('it rings for somebody else', sales, { live: [between(own, dave, { ...carol, userId: '' }, 98)] })
+  const answered = between(answeredCall({ group }), other, carol, 99)
+  yield ask('a call to the group was answered', sales, { live: [answered] })
+}
+
 export function checkTransfers(machine: Machine): number {
   const { decideTransfer } = strict(machine)
   let cases = 0
   for (const by of sides) {
-    for (const { name, first, asker, invite: given, live, refused } of [...firstsOf(by), ...othersOf(by)]) {
+    for (const { name, first, asker, invite: given, live, refused } of [
+      ...firstsOf(by),
+      ...othersOf(by),
+      ...groupsOf(by),
+    ]) {
       // As whoever asks for it does: the invite is about what the first call is about.
       const { contextType, contextId, callType } = first ?? firstCall()
       const invite = { ...given, contextType, contextId, callType }

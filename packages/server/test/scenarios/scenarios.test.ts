@@ -50,6 +50,7 @@ import { registerTokenExpiryScenarios } from './connections/token-expiry.ts'
 import { registerVanishingScenarios } from './connections/vanishing.ts'
 import { registerCutting } from './extended/cutting.ts'
 import { registerDevices } from './extended/devices.ts'
+import { registerGroupTransfers } from './extended/group-transfers.ts'
 import { registerHolds } from './extended/holds.ts'
 import { registerJoins } from './extended/joins.ts'
 import { registerPeers } from './extended/peers.ts'
@@ -138,6 +139,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerHolds(name, start)
     registerPeers(name, start)
     registerTransfers(name, start)
+    registerGroupTransfers(name, start)
     registerJoins(name, start)
     registerPresence(name, start)
   },
