@@ -170,6 +170,11 @@ export const CallRecord = Type.Object({
     group: Type.Optional(Type.String({ description: 'The group that was called, to its caller.' })),
     display_name: nullable(Type.String()),
   }),
+  callee_group: Type.Optional(
+    Type.String({
+      description: 'The group that was called, to its members: to whoever answered, or to all who missed it.',
+    }),
+  ),
   call_type: Type.String(),
   accepted_at: nullable(timestamp('When the call was accepted.')),
   connected_at: nullable(timestamp('When media was first reported connected.')),

@@ -59,8 +59,8 @@ export function endOf(call: LiveCall, { status, reason, given = null }: End<Over
     metadata,
     // A repeat of the invite may come after the end [UUID1].
     ...(redirectedFrom !== undefined && { redirectedFrom }),
-    // Who only rang in a call that somebody answered is not kept.
-    ...(group !== undefined && { group: { ...withoutTurns(group), ...(answered && { members: [], declined: [] }) } }),
+    // Members who only rang in a call that somebody answered are not kept. Events name those who declined.
+    ...(group !== undefined && { group: { ...withoutTurns(group), ...(answered && { members: [] }) } }),
     ...(transferred !== undefined && { transferred }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,

@@ -5,7 +5,7 @@ import { calleeIdOf, transferOriginOf } from './effects.ts'
 const iso = (at: number) => new Date(at).toISOString()
 const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
 
-/** A call as one of its two participants reads it in the history [HIST2]. */
+/** A call as one of its participants reads it in the history: one of the two, or a member of the group that missed it [HIST2]. */
 export function callRecord(call: Call, viewer: Participant): CallRecord {
   const outgoing = sideOf(call, viewer) === 'caller'
   const peer = outgoing ? call.callee : call.caller
@@ -27,6 +27,7 @@ export function callRecord(call: Call, viewer: Participant): CallRecord {
       ...(outgoing && call.group !== undefined && { group: call.group.name }),
       display_name: peer.displayName,
     },
+    ...(!outgoing && call.group !== undefined && { callee_group: call.group.name }),
     call_type: call.callType,
     accepted_at: isoOrNull(acceptedAt),
     connected_at: isoOrNull(connectedAt),

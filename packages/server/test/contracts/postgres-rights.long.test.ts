@@ -248,4 +248,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(87))
+test('every right was taken away once', () => expect(rights.length).toBe(88))

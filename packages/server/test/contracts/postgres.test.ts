@@ -9,6 +9,7 @@ import { registerCallStoreNodesContract } from './call-store-nodes.ts'
 import { registerDevicesContract } from './devices.ts'
 import { registerErasureContract } from './erasure.ts'
 import { registerGroupsContract } from './groups.ts'
+import { registerMemberCallsContract } from './member-calls.ts'
 import { registerOnlineContract } from './online.ts'
 import { openHarness } from './postgres-harness.ts'
 import { registerProductStoreContract } from './product-store.ts'
@@ -22,6 +23,7 @@ afterAll(() => server.dispose())
 
 registerCallStoreContract('PostgreSQL', () => openHarness(server))
 registerCallListsContract('PostgreSQL', () => openHarness(server))
+registerMemberCallsContract('PostgreSQL', () => openHarness(server))
 
 registerCallStoreNodesContract('PostgreSQL', async () => {
   const harness = await openHarness(server)

@@ -39,6 +39,8 @@ import {
 import { deliveriesSql, dueSql } from '../../src/stores/sqlite/webhooks.ts'
 
 /** What SQLite says it will do for each read. */
+const byUuid = 'SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)'
+
 describe('every read finds its rows through an index', () => {
   const dir = temporaryDataDir()
   let db: Database
@@ -57,13 +59,18 @@ describe('every read finds its rows through an index', () => {
       .all()
       .map((row) => row.detail)
 
-  test('[HIST1] history: two ranges, each in the order of its index, merged', () => {
+  test('[HIST1] [GROUP1] history: three ranges, each in the order of its index, merged', () => {
     const steps = plan(historySql)
     expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual([])
     const searches = steps.filter((step) => step.startsWith('SEARCH'))
     const range = (side: string) =>
       `SEARCH calls USING INDEX calls_by_${side} (${side}_user_id=? AND ${side}_role=? AND product=? AND (started_at,call_uuid)<(?,?))`
-    expect(searches).toEqual([range('caller'), range('callee')])
+    expect(searches).toEqual([
+      range('caller'),
+      range('callee'),
+      'SEARCH m USING PRIMARY KEY (product=? AND role=? AND user_id=? AND (started_at,call_uuid)<(?,?))',
+      byUuid,
+    ])
   })
 
   test('what is left in the outbox is read in its own order, and its calls by their keys', () => {
@@ -178,18 +185,19 @@ describe('every read finds its rows through an index', () => {
       expect(plan(sql).filter((step) => /^SCAN (?!webhook_removals|\(subquery)/.test(step))).toEqual([])
   })
 
-  test('[SRV2] lists: along one index in its order, a participant along two', () => {
+  test('[SRV2] lists: along one index in its order, a participant along three', () => {
     for (const sqlOf of [listSql, edgeSql]) {
       for (const [along, indexes] of [
         ['product', ['calls_by_start']],
         ['live', ['live_calls_by_start']],
-        ['participant', ['calls_by_caller', 'calls_by_callee']],
+        ['participant', ['calls_by_caller', 'calls_by_callee', 'calls_by_uuid']],
       ] as const) {
         const steps = plan(sqlOf(along))
         const range = (index: string) => `INDEX ${index} (`
         const searches = steps.filter((step) => step.startsWith('SEARCH calls'))
         expect(searches).toEqual(indexes.map((index) => expect.stringContaining(range(index))))
-        for (const step of searches) expect(step).toContain('product=? AND (started_at,call_uuid)>(?,?)')
+        for (const step of searches.filter((step) => step !== byUuid))
+          expect(step).toContain('product=? AND (started_at,call_uuid)>(?,?)')
         // What is scanned is the page that was found.
         const isPage = steps[0] === 'CO-ROUTINE calls'
         expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual(isPage ? ['SCAN calls'] : [])

@@ -7,12 +7,14 @@ import { registerCallStoreContract } from './call-store.ts'
 import { registerDevicesContract } from './devices.ts'
 import { registerErasureContract } from './erasure.ts'
 import { registerGroupsContract } from './groups.ts'
+import { registerMemberCallsContract } from './member-calls.ts'
 import { registerOnlineContract } from './online.ts'
 import { registerProductStoreContract } from './product-store.ts'
 import { registerTimelineContract } from './timeline.ts'
 
 registerCallStoreContract('SQLite', () => openHarness())
 registerCallListsContract('SQLite', () => openHarness())
+registerMemberCallsContract('SQLite', () => openHarness())
 
 registerProductStoreContract('SQLite', async () => {
   const dir = temporaryDataDir()

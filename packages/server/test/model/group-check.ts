@@ -252,7 +252,7 @@ function ends(): readonly Case[] {
   const data = { ...heading, status: 'ended', reason: 'hangup', by: wire(ann), ended_at: iso(now) }
   const over2 = {
     ...{ ...rest, ...talked, version: 6, status: 'ended', endedAt: now, endReason: 'hangup' },
-    group: { ...group, members: [], declined: [] },
+    group: { ...group, members: [], declined: ['bob'] },
   }
   const by = byActor(ann)
   const hungUp = { type: 'ended', at: now, by, notices: [{ to: { place: 'caller' }, event: 'call.ended', data }] }

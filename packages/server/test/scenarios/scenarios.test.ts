@@ -13,6 +13,7 @@ import { registerCallStates } from './calls/call-states.ts'
 import { type Composition, compositions } from './calls/composition.ts'
 import { registerConnecting } from './calls/connecting.ts'
 import { registerGlare } from './calls/glare.ts'
+import { registerGroupMembers } from './calls/group-members.ts'
 import { registerGroupWaking } from './calls/group-waking.ts'
 import { registerGroups } from './calls/groups.ts'
 import { registerHangingUp } from './calls/hanging-up.ts'
@@ -102,7 +103,10 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerRinging(name, start)
     registerLosses(name, start)
   },
-  groups: ({ name, start }) => registerGroups(name, start),
+  groups({ name, start }) {
+    registerGroups(name, start)
+    registerGroupMembers(name, start)
+  },
   turns: ({ name, start }) => registerTurns(name, start),
   arrival: ({ name, startLimited }) => registerArrivalScenarios(name, startLimited),
   authentication: ({ name, startLimited }) => registerAuthenticationScenarios(name, startLimited),

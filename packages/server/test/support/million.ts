@@ -134,6 +134,31 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
      SELECT '${product}', 'customer', 'group-' || (n % ${groups}), n,
        CASE WHEN n <= ${groups} THEN 'busy' ELSE 'member-' || (n % 5000) END
      FROM ${numbers(groups * membersOfGroup)}`,
+    ...missedCalls(dialect, { calls, ofBusy, deliveries }, now),
+  ]
+}
+
+/** Calls to a group of 500 that nobody answered; `busy` is one of its members. */
+function missedCalls({ uuid, numbers }: Dialect, { calls }: Size, now: number): string[] {
+  const count = Math.round(calls / membersOfGroup)
+  const startedAt = `${now} - ${days * dayMs} + n * ${Math.floor((days * dayMs) / count)}`
+  const members = Array.from({ length: membersOfGroup }, (_, n) => (n === 0 ? 'busy' : `member-${n}`))
+  const extra = JSON.stringify({ group: { name: 'group-0', members, declined: [] } })
+  const place = JSON.stringify({ state: 'vacant', sessionId: 's', deviceId: null, node: '', settled: true, since: 0 })
+  const callUuid = `'d' || substr(${uuid}, 2)`
+  return [
+    `INSERT INTO calls (
+       product, call_uuid, caller_role, caller_user_id, caller_name, callee_role, callee_user_id, context_type,
+       context_id, call_type, started_at, ring_timeout_ms, version, status, ring_expires_at, caller_place, ended_at,
+       end_reason, extra
+     )
+     SELECT '${product}', ${callUuid}, 'customer', 'caller-' || n % 50000, 'Somebody', 'customer', '', 'order', 'o-' || n,
+       'audio', ${startedAt}, 45000, 2, 'missed', ${startedAt} + 45000, '${place}', ${startedAt} + 45000, 'no_answer', '${extra}'
+     FROM ${numbers(count)}`,
+    // Triggers do the same where they are.
+    `INSERT INTO call_members (product, role, user_id, started_at, call_uuid)
+     SELECT '${product}', 'customer', CASE m WHEN 1 THEN 'busy' ELSE 'member-' || (m - 1) END, ${startedAt}, ${callUuid}
+     FROM (SELECT n AS m FROM ${numbers(membersOfGroup)}) AS members, ${numbers(count)} WHERE true ON CONFLICT DO NOTHING`,
   ]
 }
 

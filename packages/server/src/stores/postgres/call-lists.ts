@@ -1,7 +1,7 @@
 import type { CallRef } from '../../call/call.ts'
 import type { ListPage, ListQuery, SeenCall } from '../../ports/call-store.ts'
 import { eventOfStatus, listPage, type Range, type SeenRow, seenOf } from '../sql/call-lists.ts'
-import { columns } from './call-reads.ts'
+import { columns, missedSql, names } from './call-reads.ts'
 import type { Connections, SqlParameter } from './connections.ts'
 
 const withBy = (from: string) => `
@@ -15,12 +15,19 @@ export const beginningSql = `
   SELECT call_uuid FROM calls WHERE call_uuid >= $1 AND call_uuid < $1 || 'g' AND product = $2
   ORDER BY call_uuid LIMIT $3::int`
 
-const range = '(started_at, call_uuid) < ($2::text::bigint, $3) AND (started_at, call_uuid) >= ($4::text::bigint, $5)'
+const rangeOf = (table: string) => `
+  (${table}started_at, ${table}call_uuid) < ($2::text::bigint, $3)
+  AND (${table}started_at, ${table}call_uuid) >= ($4::text::bigint, $5)`
+const range = rangeOf('')
 const order = 'ORDER BY started_at DESC, call_uuid DESC'
 const wanted = `($7::text = '' OR status = ANY (string_to_array($7::text, ' ')))`
 const half = (side: 'caller' | 'callee', condition: string) => `
-  (SELECT * FROM calls
+  (SELECT ${names} FROM calls
    WHERE ${side}_user_id = $8 AND ${side}_role = $9 AND product = $1 AND ${range} AND ${condition} ${order} LIMIT $6::int)`
+
+const missed = (condition: string) => `
+  (${missedSql} AND m.user_id = $8 AND m.role = $9 AND m.product = $1 AND ${rangeOf('m.')} AND ${condition}
+   ORDER BY m.started_at DESC, m.call_uuid DESC LIMIT $6::int)`
 
 /** Where each list finds its calls: so many of them, in order. */
 const sources: Readonly<Record<Range['along'], (condition: string) => string>> = {
@@ -28,7 +35,9 @@ const sources: Readonly<Record<Range['along'], (condition: string) => string>> =
   live: (condition) =>
     `SELECT * FROM calls WHERE product = $1 AND ended_at IS NULL AND ${range} AND ${condition} ${order} LIMIT $6::int`,
   participant: (condition) => `
-    SELECT * FROM (${half('caller', condition)} UNION ALL ${half('callee', condition)}) AS sides ${order} LIMIT $6::int`,
+    SELECT * FROM (
+      ${half('caller', condition)} UNION ALL ${half('callee', condition)} UNION ALL ${missed(condition)}
+    ) AS sides ${order} LIMIT $6::int`,
 }
 
 /** The last of so many calls, where there are as many. */

@@ -31,6 +31,8 @@ const bigints = ['started_at', 'ring_expires_at', 'accepted_at', 'connected_at',
 export const columns = callColumns
   .map((column) => (bigints.includes(column) ? `calls.${column}::float8 AS ${column}` : `calls.${column}`))
   .join(', ')
+/** The same as they are stored, with the key. */
+export const names = ['id', ...callColumns].join(', ')
 const eventColumns = 'type, at::float8 AS at, by_user_id, by_role, by_session_id, notices'
 
 export const loadSql = `SELECT ${columns} FROM calls WHERE call_uuid = $1 AND product = $2`
@@ -103,13 +105,28 @@ export const stepsAfterSql = `
   WHERE call_uuid = $1 AND product = $2 AND call_events.version > $3::int ORDER BY call_events.version`
 
 const historyHalf = (side: 'caller' | 'callee') => `
-  (SELECT * FROM calls
+  (SELECT ${names} FROM calls
    WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND (started_at, call_uuid) < ($4::text::bigint, $5)
    ORDER BY started_at DESC, call_uuid DESC LIMIT $6::int)`
 
-/** Both directions, each in the order of its index, merged [HIST1]. */
+const inOrder = ['started_at', 'call_uuid']
+const missedNames = ['id', ...callColumns].map((name) => `${inOrder.includes(name) ? 'm' : 'calls'}.${name}`).join(', ')
+/**
+ * Calls that rang at a member of a group and were not answered, along `call_members`, whose index has their order. Those that
+ * ring in turn come when they are over: then it is known at whom they rang [GROUP1].
+ */
+export const missedSql = `
+  SELECT ${missedNames} FROM call_members AS m JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
+  WHERE m.rang AND calls.accepted_at IS NULL
+    AND (calls.ended_at IS NOT NULL OR calls.extra NOT LIKE '%"turns":%')`
+const missed = `
+  (${missedSql} AND m.user_id = $1 AND m.role = $2 AND m.product = $3
+     AND (m.started_at, m.call_uuid) < ($4::text::bigint, $5)
+   ORDER BY m.started_at DESC, m.call_uuid DESC LIMIT $6::int)`
+
+/** Both directions and missed calls to groups, each in the order of its index, merged [HIST1]. */
 export const historySql = `
-  SELECT ${columns} FROM (${historyHalf('caller')} UNION ALL ${historyHalf('callee')}) AS calls
+  SELECT ${columns} FROM (${historyHalf('caller')} UNION ALL ${historyHalf('callee')} UNION ALL ${missed}) AS calls
   ORDER BY calls.started_at DESC, calls.call_uuid DESC LIMIT $6::int`
 
 /** Before the first page: later than every call. */

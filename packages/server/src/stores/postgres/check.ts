@@ -28,7 +28,7 @@ export const neededRights: Readonly<Record<string, string>> = {
   webhook_revision: 'SELECT',
   erasures: 'SELECT, INSERT, UPDATE, DELETE',
   call_timeline: 'SELECT, INSERT, UPDATE, DELETE',
-  call_members: 'SELECT, INSERT, DELETE',
+  call_members: 'SELECT, INSERT, UPDATE, DELETE',
   call_groups: 'SELECT, INSERT, UPDATE, DELETE',
   call_group_members: 'SELECT, INSERT, DELETE',
   online: 'SELECT, INSERT, DELETE',

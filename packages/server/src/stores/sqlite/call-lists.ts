@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { CallRef } from '../../call/call.ts'
 import type { ListPage, ListQuery, Position, SeenCall } from '../../ports/call-store.ts'
 import { eventOfStatus, listPage, type Range, type SeenRow, seenOf } from '../sql/call-lists.ts'
+import { missedColumns, missedFrom } from './call-reads.ts'
 import type { SqlValue } from './connection.ts'
 import { callColumns } from './rows.ts'
 
@@ -16,22 +17,26 @@ export const seenSql = `${withBy('calls')} WHERE calls.call_uuid = ? AND calls.p
 export const beginningSql =
   "SELECT call_uuid FROM calls INDEXED BY calls_by_uuid WHERE call_uuid >= ?1 AND call_uuid < ?1 || 'g' AND product = ?2 ORDER BY call_uuid LIMIT ?3"
 
-const range = '(started_at, call_uuid) < (?, ?) AND (started_at, call_uuid) >= (?, ?)'
+const rangeOf = (table: string) =>
+  `(${table}started_at, ${table}call_uuid) < (?, ?) AND (${table}started_at, ${table}call_uuid) >= (?, ?)`
+const range = rangeOf('')
 const order = 'ORDER BY started_at DESC, call_uuid DESC'
-const half = (what: string, side: 'caller' | 'callee') =>
-  `SELECT ${what} FROM calls WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND ${range}`
+const half = (what: readonly string[], side: 'caller' | 'callee') =>
+  `SELECT ${what.join(', ')} FROM calls WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND ${range}`
+const missed = (what: readonly string[]) => `SELECT ${missedColumns(what)} FROM ${missedFrom} AND ${rangeOf('m.')}`
 
 /** Where each list finds its calls. */
-const sources: Readonly<Record<Range['along'], (what: string) => string>> = {
-  product: (what) => `SELECT ${what} FROM calls WHERE product = ? AND ${range}`,
+const sources: Readonly<Record<Range['along'], (what: readonly string[]) => string>> = {
+  product: (what) => `SELECT ${what.join(', ')} FROM calls WHERE product = ? AND ${range}`,
   live: (what) =>
-    `SELECT ${what} FROM calls INDEXED BY live_calls_by_start WHERE product = ? AND ended_at IS NULL AND ${range}`,
-  participant: (what) => `${half(what, 'caller')} UNION ALL ${half(what, 'callee')}`,
+    `SELECT ${what.join(', ')} FROM calls INDEXED BY live_calls_by_start WHERE product = ? AND ended_at IS NULL AND ${range}`,
+  participant: (what) => `${half(what, 'caller')} UNION ALL ${half(what, 'callee')} UNION ALL ${missed(what)}`,
 }
 
-export const edgeSql = (along: Range['along']) => `${sources[along]('started_at, call_uuid')} ${order} LIMIT 1 OFFSET ?`
+export const edgeSql = (along: Range['along']) =>
+  `${sources[along](['started_at', 'call_uuid'])} ${order} LIMIT 1 OFFSET ?`
 export const listSql = (along: Range['along']) => `
-  ${withBy(`(SELECT * FROM (${sources[along]('*')}) WHERE ? = '' OR instr(' ' || ? || ' ', ' ' || status || ' ') > 0 ${order} LIMIT ?) AS calls`)}
+  ${withBy(`(SELECT * FROM (${sources[along](['id', ...callColumns])}) WHERE ? = '' OR instr(' ' || ? || ' ', ' ' || status || ' ') > 0 ${order} LIMIT ?) AS calls`)}
   ORDER BY calls.started_at DESC, calls.call_uuid DESC`
 
 const newest: Position = { startedAt: Number.POSITIVE_INFINITY, callUuid: '' }
@@ -58,7 +63,7 @@ export function createCallLists(db: Database): CallLists {
     const bounds = [after.startedAt, after.callUuid, floor.startedAt, floor.callUuid]
     if (along !== 'participant' || participant === undefined) return [product, ...bounds]
     const half = [participant.userId, participant.role, product, ...bounds]
-    return [...half, ...half]
+    return [...half, ...half, ...half]
   }
 
   return {

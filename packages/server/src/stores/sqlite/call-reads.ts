@@ -54,9 +54,22 @@ export const lastAnsweredSql = `
 /** Of so many participants are the last calls read in one turn of the event loop. */
 const askedInOneTurn = 10
 
-/** Both directions, each in the order of its index, merged [HIST1]. */
+/**
+ * Columns of calls that rang at a member of a group and were not answered, from `call_members`, whose index has their order.
+ * Those that ring in turn come when they are over: then it is known at whom they rang [GROUP1].
+ */
+export const missedColumns = (names: readonly string[]) =>
+  names.map((name) => (inOrder.includes(name) ? `m.${name} AS ${name}` : `calls.${name}`)).join(', ')
+const inOrder = ['started_at', 'call_uuid']
+export const missedFrom = `
+  call_members AS m CROSS JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
+  WHERE m.user_id = ? AND m.role = ? AND m.product = ? AND m.rang = 1 AND calls.accepted_at IS NULL
+    AND (calls.ended_at IS NOT NULL OR calls.extra NOT LIKE '%"turns":%')`
+
+/** Both directions and missed calls to groups, each in the order of its index, merged [HIST1]. */
 export const historySql = `
-  ${historyHalf('caller')} UNION ALL ${historyHalf('callee')}
+  ${historyHalf('caller')} UNION ALL ${historyHalf('callee')} UNION ALL
+  SELECT ${missedColumns(callColumns)} FROM ${missedFrom} AND (m.started_at, m.call_uuid) < (?, ?)
   ORDER BY started_at DESC, call_uuid DESC LIMIT ?`
 
 /** Before the first page: later than every call. */
@@ -120,7 +133,7 @@ export function createCallReads(db: Database): CallReads {
     history({ participant, limit, after = start }) {
       const { product, role, userId } = participant
       const half = [userId, role, product, after.startedAt, after.callUuid]
-      const rows = history.all(...half, ...half, limit + 1)
+      const rows = history.all(...half, ...half, ...half, limit + 1)
       return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
     },
   }
