@@ -43,7 +43,7 @@ function ofGroups(): Decision[] {
   }
   const commands: CallCommand[] = [
     { type: 'reject', actor: bobOne, reason: null, rung: [] },
-    { type: 'leave', userId },
+    { type: 'leave', userIds: [userId] },
   ]
   return [
     ...commands.map((command) => decide(ringing, command, ringing.startedAt, durations)),

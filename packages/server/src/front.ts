@@ -6,6 +6,7 @@ import { createTokens } from './auth/tokens.ts'
 import type { Backend } from './backend.ts'
 import { type CallRef, sideOf } from './call/call.ts'
 import type { Domain } from './calls/domain.ts'
+import { createLeavingGroups } from './calls/leaving-groups.ts'
 import type { Config, JwtSecret } from './config/config.ts'
 import { createHistory } from './history/history.ts'
 import { createSeenCalls } from './history/seen-calls.ts'
@@ -182,7 +183,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     revoked,
     endCall: (call, participant) =>
       sideOf(call, participant) === undefined
-        ? calls.run(call, { type: 'leave', userId: participant.userId })
+        ? calls.run(call, { type: 'leave', userIds: [participant.userId] })
         : endCall(call, null),
     flush: recorder.flushAll,
     hasOthers: () => backend.nodes.others().length > 0,
@@ -196,6 +197,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     ringTickets,
     devices: stores.devices,
     groups: stores.groups,
+    leaveCalls: createLeavingGroups({ store: stores.calls, run: calls.run }),
     sender,
     store: stores.calls,
     calls,

@@ -39,6 +39,7 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly products: Pick<ProductStore, 'findKey' | 'settings' | 'changeSettings'>
   readonly guard: ServerProductDeps['guard']
   readonly groups: ServerGroupDeps['groups']
+  readonly leaveCalls: ServerGroupDeps['leaveCalls']
   readonly tokens: Tokens
   /** What they are signed with. */
   readonly secrets: readonly JwtSecret[]

@@ -97,6 +97,8 @@ export interface CallGroup {
   readonly members: readonly string[]
   /** Of these, those who declined. */
   readonly declined: readonly string[]
+  /** Those who left the group while it rang. What happened to the call names them, so an erasure has to find it [SRV2]. */
+  readonly left?: readonly string[]
   /** Until it is over: whose turn it is, where the members ring one after another. Then it may ring at all members in time. */
   readonly turns?: Turns
 }

@@ -56,8 +56,8 @@ export type CallCommand =
   | { readonly type: 'time' }
   /** The application backend ends the call; `note` is kept with the event [SRV2]. */
   | { readonly type: 'stop'; readonly note: string | null }
-  /** Somebody is no member any more of the group that is called, by its user_id [GROUP1]. */
-  | { readonly type: 'leave'; readonly userId: string }
+  /** These are no members any more of the group that is called, by their user_ids [GROUP1]. */
+  | { readonly type: 'leave'; readonly userIds: readonly string[] }
   /**
    * The next turn of a call to a group begins, with the first member who can be rung, by its user_id; null: nobody of the rest of
    * this round can be. `seen`: the version of the call on which that was found [GROUP1].

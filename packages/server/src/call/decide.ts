@@ -29,7 +29,8 @@ import {
 } from './command.ts'
 import { acceptedData, elsewhereData, type Notice, overData } from './effects.ts'
 import { type End, endOf, over } from './ending.ts'
-import { decline, leaveGroup, refuseOutsider } from './group.ts'
+import { decline, refuseOutsider } from './group.ts'
+import { leaveGroup } from './leave.ts'
 import { notePeers } from './peers.ts'
 import {
   acceptedAgain,
@@ -74,7 +75,7 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
   if (command.type === 'lose') return isLive(call) ? lose(call, command, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'stop') return isLive(call) ? stop(call, command.note, now) : unchanged(call)
-  if (command.type === 'leave') return leaveGroup(call, command.userId, now)
+  if (command.type === 'leave') return leaveGroup(call, command.userIds, now)
   if (command.type === 'turn') return beginTurn(call, command.member, command.seen, now)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)

@@ -2,7 +2,7 @@ import { type Call, isLive, isMember, membersLeft, type RingingCall, ringsAt } f
 import { type Actor, byOf, type CallCommand, changed, type Decision, refuse, unchanged } from './command.ts'
 import { type By, elsewhereData, type Notice, overData } from './effects.ts'
 import { endOf } from './ending.ts'
-import { withoutMember, withoutTurn } from './turns.ts'
+import { withoutTurn } from './turns.ts'
 
 /*
  * Calls to groups [GROUP1]. While such a call rings, each member at whom it rings is a callee; the one who accepts becomes
@@ -28,27 +28,17 @@ export function refuseOutsider(call: Call, command: MemberCommand): Decision | u
 
 /** A member does not want the call: it rings on at the others, and is over where it rings at nobody else. */
 export function decline(call: RingingCall, actor: Actor, now: number): Decision {
-  const by = byOf(actor)
-  return without(call, actor.participant.userId, by, now)
-}
-
-/** Somebody is no member of the group any more: the call stops ringing there. */
-export function leaveGroup(call: Call, userId: string, now: number): Decision {
-  return call.status === 'ringing' ? without(call, userId, null, now) : unchanged(call)
-}
-
-function without(call: RingingCall, userId: string, by: By | null, now: number): Decision {
   const { group, silenced } = call
+  const { userId } = actor.participant
   if (group === undefined || !membersLeft(group).includes(userId)) return unchanged(call)
+  const by = byOf(actor)
   const declined = { ...group, declined: [...group.declined, userId] }
-  const except = by === null ? silenced : [...silenced, by.sessionId]
-  if (by !== null && membersLeft(declined).length === 0)
-    return allDeclined({ ...call, group: declined }, userId, by, now, except)
-  const left = withoutTurn(by === null ? withoutMember(group, userId) : declined, userId, now)
-  const next = { ...call, version: call.version + 1, group: left }
-  const data = elsewhereData(next, by === null ? 'left_group' : 'rejected_elsewhere', by)
+  const except = [...silenced, by.sessionId]
+  if (membersLeft(declined).length === 0) return allDeclined({ ...call, group: declined }, userId, by, now, except)
+  const next = { ...call, version: call.version + 1, group: withoutTurn(declined, userId, now) }
+  const data = elsewhereData(next, 'rejected_elsewhere', by)
   const notice: Notice = { to: { place: 'rung', except, member: userId }, event: 'call.cancelled', data }
-  return changed(next, { type: by === null ? 'left' : 'declined', at: now, by, notices: [notice] })
+  return changed(next, { type: 'declined', at: now, by, notices: [notice] })
 }
 
 function allDeclined(call: RingingCall, userId: string, by: By, now: number, except: readonly string[]): Decision {

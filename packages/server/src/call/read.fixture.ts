@@ -101,7 +101,13 @@ function anyCall(ref: CallRef, version: number): fc.Arbitrary<Call> {
         { requiredKeys: ['from', 'by', 'firstStartedAt'] },
       ),
       group: fc.record(
-        { name: text, members: fc.array(text, { maxLength: 3 }), declined: fc.array(text, { maxLength: 2 }), turns },
+        {
+          name: text,
+          members: fc.array(text, { maxLength: 3 }),
+          declined: fc.array(text, { maxLength: 2 }),
+          left: fc.array(text, { maxLength: 2 }),
+          turns,
+        },
         { requiredKeys: ['name', 'members', 'declined'] },
       ),
     },

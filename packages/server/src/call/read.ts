@@ -67,7 +67,13 @@ const turns = object<Turns>({
   ...{ member: nullable(text), until: integer, memberRingMs: integer },
   ...{ next: integer, count: integer, hasRung: flag, rang: texts },
 })
-const group = object<CallGroup>({ name: text, members: texts, declined: texts, turns: optional(turns) })
+const group = object<CallGroup>({
+  name: text,
+  members: texts,
+  declined: texts,
+  left: optional(texts),
+  turns: optional(turns),
+})
 
 const base = {
   product: text,

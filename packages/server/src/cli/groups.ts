@@ -115,6 +115,7 @@ async function set(surroundings: Surroundings, name: GroupName, options: Options
     throw new CommandFailure(exitCodes.usage, 'Give --member, --strategy, --member-ring-ms or --ring-ms.')
   const group = await withNewStore(surroundings, async (store, config) => {
     const known = await store.groups.get(name)
+    if (known === undefined && member === undefined) throw noMembers(name)
     const read = readGroup(name, {
       members: member ?? known?.members ?? [],
       strategy: strategy ?? known?.strategy ?? 'all',
@@ -155,6 +156,14 @@ function print(surroundings: Surroundings, group: Group, { json }: Options): voi
     ['members', members.length === 0 ? 'none' : members.join(', ')],
   ])
 }
+
+const noMembers = ({ role, name }: GroupName) =>
+  new CommandFailure(
+    exitCodes.usage,
+    visible(
+      `There is no group ${name} of role ${role} yet, and a call to one without members rings at nobody. Give --member.`,
+    ),
+  )
 
 const noSuchGroup = ({ product, role, name }: GroupName) =>
   new CommandFailure(exitCodes.negative, visible(`The product ${product} has no group ${name} of role ${role}.`))

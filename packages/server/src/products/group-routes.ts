@@ -1,6 +1,7 @@
 /** Groups of a product, for its backend: /v1/server/groups and what is below it [GROUP1]. */
 import type { GroupPage } from '@ringwire/protocol/backend'
 import { endpoints } from '@ringwire/protocol/endpoints'
+import type { LeaveCalls } from '../calls/leaving-groups.ts'
 import { empty, failure, json, shortened } from '../http/replies.ts'
 import type { GroupName, Groups } from '../ports/groups.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './endpoint.ts'
@@ -8,13 +9,14 @@ import { canBeName, readGroup, shownGroup, shownSummary } from './groups.ts'
 
 export interface ServerGroupDeps extends ProductEndpointDeps {
   readonly groups: Groups
+  readonly leaveCalls: LeaveCalls
 }
 
 const limits = { min: 1, default: 50, max: 100 }
 const nameRule = 'A role and a group are 1 to 255 bytes of UTF-8 each, not blank, without NUL, and not "." or "..".'
 
 export function createServerGroupEndpoints(deps: ServerGroupDeps) {
-  const { groups } = deps
+  const { groups, leaveCalls } = deps
   const nameOf = ({ product, params }: ProductRequest): GroupName => ({
     ...{ product, role: params.role ?? '', name: params.group ?? '' },
   })
@@ -39,13 +41,18 @@ export function createServerGroupEndpoints(deps: ServerGroupDeps) {
         const read = readGroup(nameOf(asked), asked.body)
         if (!read.ok) return failure('INVALID_REQUEST_BODY', { message: read.message })
         await groups.put(read.group)
+        await leaveCalls(read.group, read.group.members)
         return json(200, shownGroup(read.group))
       },
       endpoints.serverGroupPut.maxBodyBytes,
     ),
-    serverGroupRemove: createProductEndpoint(deps, async (asked) =>
-      isName(asked) && (await groups.remove(nameOf(asked))) ? empty(204) : noSuchGroup(asked),
-    ),
+    serverGroupRemove: createProductEndpoint(deps, async (asked) => {
+      if (!isName(asked)) return noSuchGroup(asked)
+      const isGone = await groups.remove(nameOf(asked))
+      // Also where it was removed before, and its calls could not be reached then.
+      await leaveCalls(nameOf(asked), [])
+      return isGone ? empty(204) : noSuchGroup(asked)
+    }),
   }
 }
 

@@ -65,7 +65,7 @@ export function registerMemberCallsContract(name: string, open: () => Promise<Ca
       const call = await rings(participant(crypto.randomUUID()), [ann, ben, eve])
       for (const who of [ann, ben, eve]) expect(uuids(await historyOf(member(who)))).toEqual([call.callUuid])
       await decline(call, ben)
-      await run(call, { type: 'leave', userId: eve })
+      await run(call, { type: 'leave', userIds: [eve] })
       await miss(call)
       for (const read of [historyOf, listOf]) {
         expect((await read(member(ann))).map(({ callUuid, status }) => [callUuid, status])).toEqual([

@@ -23,9 +23,10 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
-  'group.ts without: only the right: group === undefined || !membersLeft(group).includes(userId)':
+  'group.ts decline: only the right: group === undefined || !membersLeft(group).includes(userId)':
     'it is asked of calls to groups; the types ask',
-  "group.ts leaveGroup: always: call.status === 'ringing'": 'only a call that rings does so at a member; the types ask',
+  "leave.ts leaveGroup: only the left: call.status !== 'ringing' || call.group === undefined":
+    'it is asked of calls to groups; the types ask',
   "decide.ts decideForActor: only the left: own ?? 'callee'":
     'only the caller is looked for by its side; the types ask',
   'effects.ts ringingData: one more: 0': 'a new call has all of its time before it',

@@ -109,6 +109,22 @@ function stopped(
   }
 }
 
+/** Nobody is left at whom it could ring. */
+function emptied(call: RingingCall, gone: readonly string[]): Step {
+  const { members, declined } = call.group ?? group
+  const [status, reason] =
+    declined.length > 0 ? (['rejected', 'all_declined'] as const) : (['cancelled', 'ended_by_server'] as const)
+  const rest = members.filter((member) => !gone.includes(member))
+  const next = over({ ...call, group: { ...group, members: rest, declined, left: gone } }, status, reason)
+  const data = { ...heading, status, reason, by: null, ended_at: iso(now) } as const
+  const told = gone.map((member) => ({
+    ...{ to: { place: 'rung', except: call.silenced, member }, event: 'call.cancelled' },
+    data: { ...data, reason: 'left_group' },
+  }))
+  const notices = [{ to: { place: 'caller' }, event: `call.${status}`, data }, ...told]
+  return { call: next, event: { type: status, at: now, by: null, notices } } as unknown as Step
+}
+
 function allDeclined(call: RingingCall, by: Actor): Step {
   const member = by.participant.userId
   const next = over(
@@ -219,20 +235,30 @@ const plain: readonly Case[] = [
   [
     'a member leaves the group',
     twoLeft,
-    { type: 'leave', userId: 'carol' },
-    made(stopped(twoLeft, null, 'carol', { ...group, members: ['bob', 'eve'], declined: ['bob'] }, ['b'])),
+    { type: 'leave', userIds: ['carol'] },
+    made(
+      stopped(twoLeft, null, 'carol', { ...group, members: ['bob', 'eve'], declined: ['bob'], left: ['carol'] }, ['b']),
+    ),
   ],
   [
-    'the last one leaves the group',
-    oneLeft,
-    { type: 'leave', userId: 'carol' },
-    made(stopped(oneLeft, null, 'carol', { ...group, members: ['bob', 'eve'], declined: ['bob', 'eve'] }, [])),
+    'two leave, one after the other',
+    { ...ringing, group: { ...group, members: ['bob', 'carol'], left: ['eve'] } },
+    { type: 'leave', userIds: ['dave', 'carol'] },
+    made(stopped(ringing, null, 'carol', { ...group, members: ['bob'], left: ['eve', 'carol'] }, [])),
   ],
-  ['who declined leaves', twoLeft, { type: 'leave', userId: 'bob' }, same(twoLeft)],
-  ['a stranger leaves', ringing, { type: 'leave', userId: 'dave' }, same(ringing)],
-  ['a member leaves after the answer', answered, { type: 'leave', userId: 'carol' }, same(answered)],
-  ['a member leaves after the end', ended, { type: 'leave', userId: 'carol' }, same(ended)],
-  ['the last one busy', nobody, { type: 'leave', userId: 'bob' }, same(nobody)],
+  [
+    'all leave at once',
+    twoLeft,
+    { type: 'leave', userIds: ['eve', 'carol'] },
+    made(emptied(twoLeft, ['carol', 'eve'])),
+  ],
+  ['the group is removed', ringing, { type: 'leave', userIds: members }, made(emptied(ringing, members))],
+  ['the last one leaves the group', oneLeft, { type: 'leave', userIds: ['carol'] }, made(emptied(oneLeft, ['carol']))],
+  ['who declined leaves', twoLeft, { type: 'leave', userIds: ['bob'] }, same(twoLeft)],
+  ['a stranger leaves', ringing, { type: 'leave', userIds: ['dave'] }, same(ringing)],
+  ['a member leaves after the answer', answered, { type: 'leave', userIds: ['carol'] }, same(answered)],
+  ['a member leaves after the end', ended, { type: 'leave', userIds: ['carol'] }, same(ended)],
+  ['the last one busy', nobody, { type: 'leave', userIds: ['bob'] }, same(nobody)],
 ]
 
 /** What happens at its time, and how it ends. */

@@ -279,12 +279,16 @@ function answers(): readonly Case[] {
 function leaves(): readonly Case[] {
   const later = at({ member: 'carol', next: 2, rang: ['bob', 'carol'] })
   const left = (call: RingingCall, userId: string, change: Partial<Turns>) => {
-    const kept = { ...(call.group as CallGroup), members: members.filter((member) => member !== userId) }
+    const kept = {
+      ...(call.group as CallGroup),
+      members: members.filter((member) => member !== userId),
+      left: [userId],
+    }
     return made(next({ ...call, group: { ...kept, turns: { ...(call.group?.turns as Turns), ...change } } }), {
       ...{ type: 'left', notices: [cancelled(userId, 'left_group', ['b2'])] },
     })
   }
-  const leave = (userId: string): CallCommand => ({ type: 'leave', userId })
+  const leave = (userId: string): CallCommand => ({ type: 'leave', userIds: [userId] })
   return [
     ['its member leaves', ringing, leave('bob'), left(ringing, 'bob', { member: null, until: now, next: 0, rang: [] })],
     ['one who was rung leaves', later, leave('bob'), left(later, 'bob', { next: 1, rang: ['carol'] })],

@@ -12,6 +12,7 @@ import { createAudit } from '../../src/audit/audit.ts'
 import { createRingTickets, type RingTickets } from '../../src/auth/ring-ticket.ts'
 import { createTokens, type TokenInput, type Tokens } from '../../src/auth/tokens.ts'
 import { createDomain } from '../../src/calls/domain.ts'
+import { createLeavingGroups } from '../../src/calls/leaving-groups.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { createHistory } from '../../src/history/history.ts'
 import { createSeenCalls } from '../../src/history/seen-calls.ts'
@@ -180,6 +181,7 @@ export function startRest(options: RestOptions): RestService {
     revoked: { look: async () => {} },
     devices: stores.devices,
     groups: stores.groups,
+    leaveCalls: createLeavingGroups({ store: stores.calls, run: calls.run }),
     sender: { serves: () => false },
     store: stores.calls,
     calls,

@@ -21,9 +21,10 @@ const ofMemberSql = `
 /** The row by which a call is found goes last. */
 export const blankMemberSql = `
   WITH blanked AS (
-    UPDATE calls SET extra = jsonb_set(jsonb_set(extra::jsonb,
+    UPDATE calls SET extra = jsonb_set(jsonb_set(jsonb_set(extra::jsonb,
         '{group,members}', (extra::jsonb #> '{group,members}') - $2::text),
-        '{group,declined}', (extra::jsonb #> '{group,declined}') - $2::text)::text
+        '{group,declined}', (extra::jsonb #> '{group,declined}') - $2::text),
+        '{group,left}', coalesce((extra::jsonb #> '{group,left}') - $2::text, '[]'), false)::text
     WHERE id = ANY ($1::text::bigint[]) AND ended_at IS NOT NULL
     RETURNING product, callee_role, started_at, call_uuid
   )

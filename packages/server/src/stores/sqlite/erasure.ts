@@ -108,10 +108,10 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
     callee: db.query<unknown, [number]>(entriesSql('callee')),
   }
   // The result of a subquery is a text for SQLite, until json() says what it is.
-  const list = (name: string) => `json_set(extra, '$.group.${name}', json((
-        SELECT json_group_array(value) FROM json_each(extra, '$.group.${name}') WHERE value <> ?2)))`
+  const list = (name: string) => `'$.group.${name}', json((
+        SELECT json_group_array(value) FROM json_each(extra, '$.group.${name}') WHERE value <> ?2))`
   const blankMember = db.query<unknown, [number, string]>(`
-      UPDATE calls SET extra = ${list('members').replace('extra,', `${list('declined')},`)}
+      UPDATE calls SET extra = json_replace(extra, ${['members', 'declined', 'left'].map(list).join(', ')})
       WHERE id = ?1 AND ended_at IS NOT NULL`)
   const dropMember = db.query<unknown, [number, string]>(`
       DELETE FROM call_members WHERE user_id = ?2 AND (product, role, started_at, call_uuid) IN (

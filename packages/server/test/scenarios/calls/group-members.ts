@@ -1,16 +1,19 @@
 import { describe, expect, test } from 'bun:test'
-import type { ParticipantExport } from '@ringwire/protocol/backend'
+import type { ParticipantExport, TimelineEntry } from '@ringwire/protocol/backend'
 import type { CallRecord } from '@ringwire/protocol/rest'
 import { someone } from '@ringwire/testkit/flows'
-import type { Service } from '@ringwire/testkit/service'
-import { request } from '../../support/sessions.ts'
+import { until } from '@ringwire/testkit/patience'
+import { productKey, type Service } from '@ringwire/testkit/service'
+import { quiet, request } from '../../support/sessions.ts'
 import { ask } from '../backend/calls.ts'
 import { type Start, serviceFor } from './composition.ts'
 
 /** What is kept of a call to a group for its members [GROUP1, HIST1]. */
 export function registerGroupMembers(name: string, start: Start): void {
   describe(`members of groups, ${name}`, () => {
-    registerHistories(serviceFor(start))
+    const service = serviceFor(start)
+    registerHistories(service)
+    registerRemovals(service)
   })
 }
 
@@ -77,6 +80,11 @@ function registerHistories(service: () => Service): void {
     expect(await historyOf(ids[1])).toMatchObject([{ call_uuid, status: 'ended', callee_group: name }])
     expect(await historyOf(callerId, 'customer')).toMatchObject([{ call_uuid, peer: { user_id: ids[1], group: name } }])
     for (const id of [ids[0], ids[2]]) expect(await historyOf(id)).toEqual([])
+    const timeline = async () => (await ask(service(), 'GET', `calls/${call_uuid}/timeline`)).body
+    const isThere = async () => (await timeline()).entries.some(({ what }: TimelineEntry) => what === 'members')
+    await until('the number of members is written', isThere)
+    const said = new RegExp(`called the group ${name} \\(3 members\\); ${ids[1]} answered after [\\d.]+ s; `)
+    expect((await timeline()).summary).toMatch(said)
   })
 
   test('[GROUP1] [HIST1] the pages of a member have its own calls and missed calls to the group, in one order', async () => {
@@ -99,5 +107,77 @@ function registerHistories(service: () => Service): void {
       cursor = page.next_cursor
     }
     expect(found).toEqual(uuids)
+  })
+}
+
+function registerRemovals(service: () => Service): void {
+  const groupOf = (name: string, members: readonly string[]) =>
+    ask(service(), 'PUT', `groups/agent/${name}`, { members, strategy: 'all' })
+  const remove = async (name: string) => {
+    const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
+    const url = `${service().nextUrl()}/v1/server/groups/agent/${name}`
+    return (await fetch(url, { method: 'DELETE', headers })).status
+  }
+
+  test('[GROUP1] who is taken out of a group while it rings stops ringing; the others ring on', async () => {
+    const { ids, name, caller, members, call } = await people(service())
+    const call_uuid = await call()
+    expect((await groupOf(name, [ids[1], 'somebody new'])).status).toBe(200)
+    for (const gone of [members[0], members[2]])
+      expect((await gone.next('call.cancelled')).data).toMatchObject({
+        ...{ call_uuid, reason: 'left_group', status: 'ringing', by: null, ended_at: null },
+      })
+    expect((await request(members[0], 'call.accept', { call_uuid }))?.error?.code).toBe('CALL_NOT_FOUND')
+    members[1].send('call.accept', { call_uuid })
+    await caller.next('call.accepted')
+    // Nobody leaves a call that was answered.
+    expect((await groupOf(name, [])).status).toBe(200)
+    await quiet(caller, ...members)
+    expect(members[1].events()).toEqual(['auth.ok', 'call.ringing'])
+    expect(caller.events()).toEqual(['auth.ok', 'call.invited', 'call.accepted'])
+  })
+
+  test('[GROUP1] a group is removed while it rings: the call is over for everybody, and missed by nobody', async () => {
+    const { callerId, ids, name, caller, members, call } = await people(service())
+    const call_uuid = await call()
+    expect(await remove(name)).toBe(204)
+    const over = { call_uuid, status: 'cancelled', by: null, ended_at: expect.stringMatching(/Z$/) }
+    expect((await caller.next('call.cancelled')).data).toMatchObject({ ...over, reason: 'ended_by_server' })
+    for (const member of members)
+      expect((await member.next('call.cancelled')).data).toMatchObject({ ...over, reason: 'left_group' })
+    expect(await remove(name)).toBe(404)
+    const who = { user_id: callerId, role: 'customer' }
+    expect((await service().history(await service().token(who))).data).toMatchObject([
+      { call_uuid, status: 'cancelled' },
+    ])
+    for (const user_id of ids)
+      expect((await service().history(await service().token({ user_id, role: 'agent' }))).data).toEqual([])
+  })
+
+  test('[GROUP1] the last one at whom it rings leaves the group: the call is rejected where another one declined', async () => {
+    const { ids, name, caller, members, call } = await people(service())
+    const call_uuid = await call()
+    members[0].send('call.reject', { call_uuid })
+    await members[0].settle()
+    expect((await groupOf(name, [ids[0]])).status).toBe(200)
+    expect((await caller.next('call.rejected')).data).toMatchObject({ call_uuid, reason: 'all_declined', by: null })
+  })
+
+  test('[GROUP1] a member is taken out while it accepts: it has the call, or it never had it', async () => {
+    for (let n = 0; n < 12; n++) {
+      const { ids, name, caller, members, call } = await people(service())
+      const call_uuid = await call()
+      const put = groupOf(name, ids.slice(1))
+      if (n % 3 > 0) await Bun.sleep(n % 3)
+      const accepted = request(members[0], 'call.accept', { call_uuid })
+      const [{ status }] = await Promise.all([put, accepted])
+      expect(status).toBe(200)
+      await quiet(caller, ...members)
+      const isAnswered = caller.events().includes('call.accepted')
+      const hasStopped = [members[0], members[1]].map((member) => member.events().includes('call.cancelled'))
+      expect(hasStopped).toEqual([!isAnswered, isAnswered])
+      caller.send(isAnswered ? 'call.end' : 'call.cancel', { call_uuid })
+      await caller.settle()
+    }
   })
 }

@@ -1,0 +1,45 @@
+import { type Call, type CallGroup, membersLeft, type RingingCall } from './call.ts'
+import { changed, type Decision, unchanged } from './command.ts'
+import { elsewhereData, type Notice, overData } from './effects.ts'
+import { endOf } from './ending.ts'
+import { withoutMember, withoutTurn } from './turns.ts'
+
+/*
+ * Members who leave a group while a call to it rings [GROUP1].
+ */
+
+const allDeclined = { status: 'rejected', reason: 'all_declined' } as const
+const stopped = { status: 'cancelled', reason: 'ended_by_server' } as const
+
+/** Some are no members of the group any more: the call stops ringing there, and is over where nobody else is left. */
+export function leaveGroup(call: Call, userIds: readonly string[], now: number): Decision {
+  if (call.status !== 'ringing' || call.group === undefined) return unchanged(call)
+  const gone = membersLeft(call.group).filter((userId) => userIds.includes(userId))
+  if (gone.length === 0) return unchanged(call)
+  const group = gone.reduce((rest, userId) => withoutTurn(withoutMember(rest, userId), userId, now), call.group)
+  const left: CallGroup = { ...group, left: [...(group.left ?? []), ...gone] }
+  return membersLeft(left).length === 0 ? endEmpty({ ...call, group: left }, gone, now) : goOn(call, left, gone, now)
+}
+
+function goOn(call: RingingCall, group: CallGroup, gone: readonly string[], now: number): Decision {
+  const next = { ...call, version: call.version + 1, group }
+  const notices = noticesTo(gone, call.silenced, elsewhereData(next, 'left_group', null))
+  return changed(next, { type: 'left', at: now, by: null, notices })
+}
+
+/** Those who are still members have declined, or there is none. */
+function endEmpty(call: RingingCall & { readonly group: CallGroup }, gone: readonly string[], now: number): Decision {
+  const end = call.group.declined.length > 0 ? allDeclined : stopped
+  const next = endOf(call, end, now)
+  const data = overData(next, null)
+  const event = end === allDeclined ? 'call.rejected' : 'call.cancelled'
+  const notices: Notice[] = [
+    { to: { place: 'caller' }, event, data },
+    ...noticesTo(gone, call.silenced, { ...data, reason: 'left_group' }),
+  ]
+  return changed(next, { type: end.status, at: now, by: null, notices })
+}
+
+function noticesTo(gone: readonly string[], except: readonly string[], data: ReturnType<typeof overData>): Notice[] {
+  return gone.map((member) => ({ to: { place: 'rung', except, member }, event: 'call.cancelled', data }))
+}
