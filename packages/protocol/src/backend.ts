@@ -161,7 +161,7 @@ export const TimelineEntry = Type.Object({
   what: Type.String({
     description:
       'A change of the call: invited, busy, accepted, silenced, connected, rejected, cancelled, ended, missed, place_taken, ' +
-      'place_settled, place_lost, clock_shifted, transferring, transfer_failed. Or what was seen: rung, proven, unsure, alerting, socket_lost, socket_found, no_device, push, ' +
+      'place_settled, place_lost, clock_shifted, transferring, transfer_failed. Or what was seen: rung, proven, unsure, alerting, socket_lost, socket_found, no_device, members, push, ' +
       'webhook, relays, held, resumed, quality, refused. There may be more.',
   }),
   who: Type.Optional(Type.Object({ user_id: Type.String(), role: Type.String() })),

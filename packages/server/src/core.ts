@@ -137,6 +137,7 @@ function createTellers({ config, backend, journal, meter, traces, ringTickets, r
       observers.noDevice(call, found)
       traces?.noDevice(call, found)
     },
+    onMembers: observers.members,
     onWokenAgain: (call, woken) => webhooks.wokenAgain(call, woken),
     onError,
   })

@@ -12,6 +12,8 @@ export type Seen =
   | 'socket_found'
   /** Nobody could be woken: no device is registered that this process has a push service for. */
   | 'no_device'
+  /** A call began to ring at members of a group: how many there were, and how many of them were woken [GROUP1]. */
+  | 'members'
   /** What became of a push to a device, and of an attempt to tell a webhook endpoint. */
   | 'push'
   /** The backend was asked about the invite [HOOK5]. */

@@ -47,8 +47,72 @@ const lost = (cause: string, ms: number, session_id = 's1', who = ben) =>
   entry('socket_lost', ms, { session_id, who, detail: { cause } })
 const refused = (detail: TimelineEntry['detail']) => entry('refused', 0, { who: ann, detail })
 
+const groupCall = (fields: Partial<CallView> = {}) =>
+  call({ callee: { user_id: null, role: 'agent', group: 'support', display_name: null }, ...fields })
+const members = (count: number, woken: number) => entry('members', 9, { detail: { members: count, woken } })
+
 /** Each way in which a phone does not ring: what is said of it. */
 const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry[], said: string][] = [
+  [
+    '[GROUP1] nobody of a group answered',
+    groupCall(),
+    [members(3, 1), entry('declined', 900)],
+    'Ann called the group support (3 members); 1 woken, 1 declined; nobody answered within 45 s.',
+  ],
+  [
+    '[GROUP1] nothing is known of the members',
+    groupCall({ status: 'cancelled', end_reason: 'caller_cancelled', ended_at: at(4_000) }),
+    [],
+    'Ann called the group support; Ann gave up after 4 s, before an answer.',
+  ],
+  [
+    '[GROUP1] all have declined',
+    groupCall({ status: 'rejected', end_reason: 'all_declined', ended_at: at(4_000) }),
+    [members(1, 0), entry('rejected', 4_000)],
+    'Ann called the group support (1 member); nobody was left who had not declined, 4 s after the call began.',
+  ],
+  [
+    '[GROUP1] it still rings',
+    groupCall({ status: 'ringing', end_reason: null, ended_at: null }),
+    [members(500, 0)],
+    'Ann called the group support (500 members); the call rings.',
+  ],
+  [
+    '[GROUP1] the caller was gone',
+    groupCall({ status: 'cancelled', end_reason: 'caller_lost', ended_at: at(4_000) }),
+    [members(2, 2), lost('no pong', 500, 's9', ann)],
+    'Ann called the group support (2 members); 2 woken; Ann was gone: its socket was lost (no pong), and nobody came back.',
+  ],
+  [
+    '[GROUP1] the group was removed',
+    groupCall({ status: 'cancelled', end_reason: 'ended_by_server', ended_at: at(4_000) }),
+    [members(2, 0)],
+    'Ann called the group support (2 members); the backend ended the call after 4 s, before it was answered.',
+  ],
+  [
+    '[GROUP1] a member answered, and talks',
+    groupCall({
+      ...{ status: 'connected', end_reason: null, ended_at: null, accepted_at: at(4_000), connected_at: at(4_500) },
+      callee: { ...ben, group: 'support', display_name: null },
+    }),
+    [members(3, 1)],
+    'Ann called the group support (3 members); 1 woken; the call goes on: agent ben answered after 4 s.',
+  ],
+  [
+    '[GROUP1] a member answered, and hung up',
+    groupCall({
+      ...{
+        status: 'ended',
+        end_reason: 'hangup',
+        accepted_at: at(4_000),
+        connected_at: at(4_500),
+        ended_at: at(9_000),
+      },
+      ...{ callee: { ...ben, group: 'support', display_name: null }, by: ben },
+    }),
+    [members(3, 1), entry('declined', 900)],
+    'Ann called the group support (3 members); 1 woken, 1 declined; agent ben answered after 4 s; agent ben hung up after 5 s.',
+  ],
   [
     'nothing was seen of a ring',
     call(),

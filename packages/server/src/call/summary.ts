@@ -29,7 +29,36 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
   const [a, b] = [nameOf(caller, 'the caller'), nameOf(callee, 'the callee')]
   // Whom it was transferred to, and what came of that: the target alone can answer, decline or miss it.
   if (call.transferred_by !== undefined) return transferOutcome(call, entries, a, b)
+  if (callee.group !== undefined && call.version > 1) return groupOutcome(call, entries, a, b)
   return plainOutcome(call, entries, a, b)
+}
+
+/** A call to a group: how many members there were, were woken and declined, and who answered [GROUP1]. */
+function groupOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const seen = entries.find(({ what }) => what === 'members')?.detail
+  const size = typeof seen?.members === 'number' ? ` (${count(seen.members, 'member')})` : ''
+  const declines = entries.filter(({ what }) => what === 'declined').length
+  const woken = typeof seen?.woken === 'number' && seen.woken > 0 ? [`${seen.woken} woken`] : []
+  const counts = [...woken, ...(declines > 0 ? [`${declines} declined`] : [])]
+  const called = [
+    `${a} called the group ${call.callee.group}${size}`,
+    ...(counts.length > 0 ? [counts.join(', ')] : []),
+  ]
+  return [...called, membersOutcome(call, entries, a, b)].join('; ')
+}
+
+function membersOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
+  const lasted = `after ${seconds(call.started_at, call.ended_at)}`
+  const plain = plainOutcome(call, entries, a, b)
+  if (call.accepted_at !== null)
+    return call.ended_at === null
+      ? plain
+      : `${b} answered after ${seconds(call.started_at, call.accepted_at)}; ${plain}`
+  if (call.status === 'ringing') return 'the call rings'
+  if (call.status === 'missed') return `nobody answered within ${lasted.slice(6)}`
+  if (call.status === 'rejected') return `nobody was left who had not declined, ${lasted.slice(6)} after the call began`
+  if (call.end_reason === 'caller_lost') return `${a} was gone: ${lossOf(call, entries)}, and nobody came back`
+  return call.end_reason === 'caller_cancelled' ? `${a} gave up ${lasted}, before an answer` : plain
 }
 
 const transferOf = ({ transferred_by }: CallView, a: string, b: string) =>

@@ -9,12 +9,10 @@ export interface LeavingGroupsOptions {
   readonly run: (call: CallRef, command: CallCommand) => Promise<unknown>
 }
 
-/** The group has only these members by now. Resolves when its calls ring at nobody else any more. */
-export type LeaveCalls = (name: GroupName, members: readonly string[]) => Promise<void>
-
 const pageSize = 100
 
-export function createLeavingGroups({ store, run }: LeavingGroupsOptions): LeaveCalls {
+/** The group has only these members by now: resolves when its calls ring at nobody else any more. */
+export function createLeavingGroups({ store, run }: LeavingGroupsOptions) {
   /** What calls of a product ring: few of them, for a short time. */
   async function* ringing(product: string): AsyncGenerator<SeenCall['call']> {
     const query = { product, participant: undefined, statuses: ['ringing'], since: 0, limit: pageSize } as const
@@ -25,7 +23,7 @@ export function createLeavingGroups({ store, run }: LeavingGroupsOptions): Leave
     }
   }
 
-  return async ({ product, role, name }, members) => {
+  return async ({ product, role, name }: GroupName, members: readonly string[]): Promise<void> => {
     for await (const call of ringing(product)) {
       const { callee, group } = call
       if (group?.name !== name || callee.role !== role) continue

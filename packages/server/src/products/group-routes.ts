@@ -1,7 +1,6 @@
 /** Groups of a product, for its backend: /v1/server/groups and what is below it [GROUP1]. */
 import type { GroupPage } from '@ringwire/protocol/backend'
 import { endpoints } from '@ringwire/protocol/endpoints'
-import type { LeaveCalls } from '../calls/leaving-groups.ts'
 import { empty, failure, json, shortened } from '../http/replies.ts'
 import type { GroupName, Groups } from '../ports/groups.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './endpoint.ts'
@@ -9,7 +8,8 @@ import { canBeName, readGroup, shownGroup, shownSummary } from './groups.ts'
 
 export interface ServerGroupDeps extends ProductEndpointDeps {
   readonly groups: Groups
-  readonly leaveCalls: LeaveCalls
+  /** The group has only these members by now: resolves when its calls ring at nobody else any more. */
+  readonly leaveCalls: (name: GroupName, members: readonly string[]) => Promise<void>
 }
 
 const limits = { min: 1, default: 50, max: 100 }

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { Call, Participant, RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { decline, leaveGroup } from '../call/group.ts'
+import { decline } from '../call/group.ts'
 import type { WokenAgain } from '../call/hook.ts'
+import { leaveGroup } from '../call/leave.ts'
 import { created, ringing } from '../ports/call-store.fixture.ts'
 import type { Device } from '../ports/devices.ts'
 import { createMemoryWakes } from '../stores/memory/wakes.ts'
@@ -27,6 +28,7 @@ function setUp(call: RingingCall) {
   const counts = { devices: 0, sessions: 0, most: 0 }
   const sent: { readonly what: string; readonly signal: AbortSignal | undefined; answer(): void }[] = []
   const again: WokenAgain[] = []
+  const members: (readonly [count: number, woken: number])[] = []
   const waking = createWaking({
     devices: {
       of: (participant) => [phone(participant)],
@@ -61,6 +63,7 @@ function setUp(call: RingingCall) {
     },
     tickets: { sign: (_, { userId }) => `ticket of ${userId}` },
     now: () => call.startedAt,
+    onMembers: (_, count, woken) => members.push([count, woken]),
     onNoDevice() {
       throw new Error('of members nothing is said')
     },
@@ -78,7 +81,7 @@ function setUp(call: RingingCall) {
     if (!isElsewhere) waking.committed(step)
     return step.call as RingingCall
   }
-  return { waking, counts, sent, again, whats, commit, know: (call: Call) => (known = call) }
+  return { waking, counts, sent, again, members, whats, commit, know: (call: Call) => (known = call) }
 }
 
 /** Lets everything go on that waits for nothing but its turn. */
@@ -93,10 +96,11 @@ const actorOf = (userId: string, { product, callee }: Call) => ({
 
 test('[GROUP1] [PUSH2] 500 members are woken with a query for each hundred, which waits for no push', async () => {
   const call = groupCall(idsOf(500))
-  const { waking, counts, sent, whats } = setUp(call)
+  const { waking, counts, members, sent, whats } = setUp(call)
   waking.committed(created(call))
   await turns()
   expect([sent.length, counts]).toEqual([500, { devices: 5, sessions: 500, most: 100 }])
+  expect(members).toEqual([[500, 500]])
   for (const { answer } of sent) answer()
   await turns()
   waking.committed({ call: { ...call, version: 2 }, event: { type: 'silenced', at: 0, by: null, notices: [] } })
@@ -115,7 +119,7 @@ test('[GROUP1] [PUSH2] a member who declines is pushed to no more, wherever that
     expect(sent.slice(0, 3).map(({ signal }) => signal?.aborted)).toEqual([false, true, false])
     expect(whats().slice(3)).toEqual(['member-1 call.wake_cancelled'])
     // It is told once, also when the rest hears that the ring is over.
-    commit(leaveGroup(declined, 'member-2', 0))
+    commit(leaveGroup(declined, ['member-2'], 0))
     await turns()
     expect(sent[2]?.signal?.aborted).toBe(true)
     expect(whats().slice(4)).toEqual(['member-2 call.wake_cancelled'])

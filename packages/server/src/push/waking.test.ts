@@ -56,6 +56,7 @@ function setUp(call: RingingCall, known: Call = call, { sender, devices, ...part
     now: () => call.startedAt,
     known: () => known,
     onNoDevice: () => {},
+    onMembers: () => {},
     onError: (error) => heard.reject(error),
     ...parts,
   })

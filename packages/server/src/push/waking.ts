@@ -22,6 +22,8 @@ export interface WakingOptions extends AsleepOptions, WakePushesOptions {
   readonly hearsWakes: (product: string) => boolean
   /** These devices fell asleep since the call rings. */
   readonly onWokenAgain: (call: RingingCall, woken: readonly WokenAgain[]) => Promise<void>
+  /** A call began to ring at members of a group; of so many of them devices were found asleep. */
+  readonly onMembers: (call: Call, count: number, woken: number) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -77,16 +79,17 @@ export function createWaking(options: WakingOptions): Waking {
     if (!isOver(call)) await rings.begin(call, work)
   }
 
-  const { wake, look } = createLooks(options, atLast, begin, isOver)
+  const { wake, look, noteMembers } = createLooks(options, atLast, begin, isOver)
   const ends = createRingEnds(options, rings, createCancelling({ ...options, atLast, signal: stopping }))
   return {
     committed(step) {
       const { call } = step
-      if (!isWanted(call) || stopping.aborted) return
+      if (stopping.aborted) return
       const rung = ringsSince(step)
       // Told late, it may be answered or over by now.
-      if (call.status === 'ringing' && rung.length > 0)
-        void begin(call, (ring, signal) => wake(call, rung, ring, signal))
+      const begins = call.status === 'ringing' && rung.length > 0
+      if (!isWanted(call)) return begins ? noteMembers(call, rung.length, 0) : undefined
+      if (begins) void begin(call, (ring, signal) => wake(call, rung, ring, signal))
       else if (quietSince(step).length > 0) ends.ended(step)
     },
     doubt(call, { cause, participant, deviceId }) {
@@ -119,20 +122,29 @@ function createLooks(options: WakingOptions, atLast: AtLast, begin: Begin, isOve
   const asleep = createAsleep(options, atLast)
   const push = createWakePushes(options)
 
+  /** Of a ring in turn each turn is an event of the call. */
+  function noteMembers(call: RingingCall, count: number, woken: number): void {
+    if (call.group !== undefined && call.group.turns === undefined) options.onMembers(call, count, woken)
+  }
+
   /** The ring begins. Devices of some members are looked for while others are pushed to. */
   async function wake(call: RingingCall, rung: readonly Participant[], ring: Ring, signal: AbortSignal): Promise<void> {
     const pushes: Promise<void>[] = []
+    const woken = new Set<Participant>()
     beginsAgain(
       ring,
       rung.map(({ userId }) => userId),
     )
     for (const some of inGroups(rung)) {
       if (signal.aborted) break
-      const done = push(call, await asleep.first(call, some, signal), ring, signal)
+      const due = await asleep.first(call, some, signal)
+      for (const { participant } of due) woken.add(participant)
+      const done = push(call, due, ring, signal)
       // It is awaited last, so a rejection before that has to be handled.
       done.catch(() => {})
       pushes.push(done)
     }
+    noteMembers(call, rung.length, woken.size)
     await Promise.all(pushes)
   }
 
@@ -152,7 +164,7 @@ function createLooks(options: WakingOptions, atLast: AtLast, begin: Begin, isOve
     }
   }
 
-  return { wake, look }
+  return { wake, look, noteMembers }
 }
 
 /** What a backend that wakes devices itself hears, for each of the people whose devices these are. */

@@ -9,6 +9,8 @@ import type { Recorder } from './recorder.ts'
 export interface Observers {
   /** No device of the callee's could be woken. */
   noDevice(call: Call, found: CalleeDevices): void
+  /** A call began to ring at so many members of a group; of so many devices were woken. */
+  members(call: Call, count: number, woken: number): void
   pushed(result: SentResult, reason: string, sent: Sent): void
   hooked(result: DeliveryResult, attempt: Attempt): void
   /** The backend was asked about the invite. */
@@ -21,6 +23,9 @@ export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
       const detail = { connected, registered }
       recorder.record({ product, callUuid }, { what: 'no_device', side: 'callee', detail })
     },
+    // Who they are is not said: only the one who answers is kept.
+    members: ({ product, callUuid }, members, woken) =>
+      recorder.record({ product, callUuid }, { what: 'members', side: null, detail: { members, woken } }),
     pushed(result, reason, { device: { participant, deviceId, address }, message, afterMs }) {
       const { type, callUuid } = message
       const detail = { type, platform: address.platform, result, reason, after_ms: afterMs }
