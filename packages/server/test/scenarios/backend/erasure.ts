@@ -10,6 +10,7 @@ import { openStore } from '../../../src/backend.ts'
 import { newAuditId } from '../../../src/ports/audit.ts'
 import { dumpOf } from '../../support/dump.ts'
 import { about, connectExtended, ringingCall } from '../../support/extended-flows.ts'
+import { request } from '../../support/sessions.ts'
 import { finish, type Start } from '../calls/composition.ts'
 import { ask } from './calls.ts'
 
@@ -193,6 +194,46 @@ export function registerBackendErasure(name: string, start: Start): void {
       expect((await service().history(token)).data).toEqual([])
       const next = await invite(pair.caller, pair.calleeId)
       expect((await fresh.next('call.ringing')).data.call_uuid).toBe(next)
+    })
+
+    test('[GROUP1] [SRV2] a member who is erased: it rings there no more, and no table names it', async () => {
+      const [ann, ben] = [someone('member'), someone('member')]
+      const name = someone('group')
+      expect(
+        (await ask(service(), 'PUT', `groups/agent/${name}`, { members: [ann, ben], strategy: 'all' })).status,
+      ).toBe(200)
+      const caller = await service().connect({ user_id: someone('caller'), role: 'customer' })
+      const member = await service().connect({ user_id: ann, role: 'agent' })
+      const other = await service().connect({ user_id: ben, role: 'agent' })
+      const call = async () => {
+        const reply = await request(caller, 'call.invite', { callee_role: 'agent', callee_group: name })
+        const { call_uuid } = reply?.data ?? {}
+        const isIt = ({ data }: { data: { call_uuid?: string } }) => data.call_uuid === call_uuid
+        await Promise.all([member.next('call.ringing', isIt), other.next('call.ringing', isIt)])
+        return call_uuid as string
+      }
+      const declined = await call()
+      member.send('call.reject', { call_uuid: declined })
+      await member.settle()
+      other.send('call.accept', { call_uuid: declined })
+      await caller.next('call.accepted')
+      caller.send('call.end', { call_uuid: declined })
+      await other.next('call.ended')
+      const missed = await call()
+      caller.send('call.cancel', { call_uuid: missed })
+      await member.next('call.cancelled', ({ data }) => data.call_uuid === missed)
+      expect((await exported('agent', ann)).calls.map(({ call }) => call.call_uuid)).toEqual([missed])
+      expect((await exported('agent', ann)).groups).toEqual([name])
+      await until('it is told', () =>
+        receiver.received.some(({ data }) => data.call_uuid === missed && data.status === 'cancelled'),
+      )
+
+      expect((await erase('agent', ann)).body).toMatchObject({ success: true, calls: 2 })
+      expect(await tablesWith(ann)).toEqual([])
+      expect((await exported('agent', ann)).calls).toEqual([])
+      expect((await exported('agent', ben)).calls.map(({ call }) => call.call_uuid)).toEqual([missed, declined])
+      expect((await ask(service(), 'GET', `groups/agent/${name}`)).body.members).toEqual([ben])
+      expect((await ask(service(), 'GET', `calls/${declined}/timeline`)).status).toBe(200)
     })
 
     test('[SRV2] who is not known has nothing, the same user_id in another role loses nothing, and no name is no name', async () => {
