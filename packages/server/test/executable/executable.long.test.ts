@@ -9,7 +9,8 @@ import { until } from '@ringwire/testkit/patience'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
 import { makePageFile, type PageFile } from '../../../demo/src/backend/page-files.ts'
-import { metricsOf } from '../admin/observed.ts'
+import * as operators from '../../src/operators/page-files.ts'
+import { adminUrlOf, metricsOf } from '../admin/observed.ts'
 import { loadSqlite, recordings } from '../fixtures/load.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
@@ -84,6 +85,13 @@ describe('the executable', () => {
       const [built, source] = [await fetch(`${service.url}/demo/${name}`), makePageFile(name as PageFile)]
       expect(await built.text()).toBe(await source)
     }
+  })
+
+  test("it brings the operator's page", async () => {
+    const service = await start({ RINGWIRE_ADMIN_PORT: '0', RINGWIRE_ADMIN_TOKEN: 'a-token-that-only-tests-know' })
+    const url = await adminUrlOf(service)
+    for (const name of Object.keys(operators.pageFiles) as operators.PageFile[])
+      expect(await (await fetch(`${url}/admin/${name}`)).text()).toBe(await operators.makePageFile(name))
   })
 
   test('its version and its help', async () => {

@@ -31,6 +31,7 @@ export const neededRights: Readonly<Record<string, string>> = {
   call_members: 'SELECT, INSERT, UPDATE, DELETE',
   call_groups: 'SELECT, INSERT, UPDATE, DELETE',
   call_group_members: 'SELECT, INSERT, DELETE',
+  audit: 'SELECT, INSERT, UPDATE, DELETE',
   online: 'SELECT, INSERT, DELETE',
   nodes: 'SELECT, INSERT, UPDATE, DELETE',
   outages: 'SELECT, INSERT, UPDATE, DELETE',
