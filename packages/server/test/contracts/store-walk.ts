@@ -34,6 +34,7 @@ export interface Walked {
 /** Calls every operation of every port, so that the store runs every statement; `some` has few calls. */
 export async function useStores(stores: Walked, some: Participant): Promise<void> {
   await useCalls(stores, some)
+  await useTransferredCall(stores, some)
   await useLists(stores, some)
   await usePeople(stores, some)
   await useGroups(stores.groups, some)
@@ -113,6 +114,19 @@ async function useGroupCalls({ calls }: Walked, some: Participant): Promise<void
       if (steps.length === 0) throw new Error(`the ${each.type} of a call to a group is refused`)
     }
   }
+}
+
+/** A call of two others that somebody transferred, and that is over [XFER1]. */
+async function useTransferredCall({ calls }: Walked, { userId, role }: Participant): Promise<void> {
+  const ann = actorOf({ product, role, userId: 'ann' })
+  const ref = { product, callUuid: crypto.randomUUID() }
+  const command = inviteCommand(ann, { product, role, userId: 'ben' }, ref.callUuid)
+  const transferred = { from: crypto.randomUUID(), by: { userId, role, displayName: userId }, firstStartedAt: 1 }
+  await calls.invite(ann.participant, ann.participant, ref.callUuid, (situation) => {
+    const { steps } = decideInvite(situation, command, Date.now())
+    return { steps: steps.map(({ call, event }) => ({ call: { ...call, transferred }, event })) }
+  })
+  await calls.transition(ref, (call) => decide(call, { type: 'stop', note: null }, Date.now(), durations))
 }
 
 async function useLists(stores: Walked, some: Participant): Promise<void> {
