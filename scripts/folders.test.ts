@@ -52,3 +52,10 @@ test('no folder imports one of a later row, so they form no circle', () => {
   )
   expect(back).toEqual([])
 })
+
+test('migrations are numbered from 1, each number once', () => {
+  for (const store of ['sqlite', 'postgres']) {
+    const files = [...new Bun.Glob('*.sql').scanSync(join(root, 'packages/server/sql', store))].sort()
+    expect(files.map((file) => Number.parseInt(file, 10))).toEqual(files.map((_, index) => index + 1))
+  }
+})

@@ -90,21 +90,24 @@ async function useCalls(stores: Walked, some: Participant): Promise<void> {
   await outbox.remove(rows)
 }
 
-/** Two calls to a group: nobody answers the one, a member answers the other. */
+/** Calls to a group: nobody answers the first, a member answers the second, and the third ends before the turn of a member. */
 async function useGroupCalls({ calls }: Walked, some: Participant): Promise<void> {
   const ann = actorOf({ ...some, product, userId: 'ann' })
   const ben = actorOf({ ...some, product, userId: 'ben' })
   const now = Date.now
   const group = { name: 'all', members: [some.userId, 'ben'], isBusy: false }
-  for (const commands of [
-    [{ type: 'cancel', actor: ann, reason: null }],
-    [
-      { type: 'accept', actor: ben },
-      { type: 'end', actor: ann, reason: null },
-    ],
+  const cancel = { type: 'cancel', actor: ann, reason: null } as const
+  const answered = [
+    { type: 'accept', actor: ben },
+    { type: 'end', actor: ann, reason: null },
+  ] as const
+  for (const [of, commands] of [
+    [group, [cancel]],
+    [group, answered],
+    [{ ...group, memberRingMs: 15_000 }, [cancel]],
   ] as const) {
     const ref = { product, callUuid: crypto.randomUUID() }
-    const command = { ...inviteCommand(ann, { ...some, userId: '' }, ref.callUuid), group }
+    const command = { ...inviteCommand(ann, { ...some, userId: '' }, ref.callUuid), group: of }
     await calls.invite(ann.participant, ann.participant, ref.callUuid, (situation) =>
       decideInvite(situation, command, now()),
     )

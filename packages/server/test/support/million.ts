@@ -181,7 +181,7 @@ function crowded(now: number): string[] {
   const { numbers } = sqlite
   return [
     `UPDATE calls SET status = 'accepted', ended_at = NULL, end_reason = NULL
-     WHERE id IN (SELECT id FROM calls WHERE ended_at IS NOT NULL ORDER BY id DESC LIMIT 3000)`,
+     WHERE id IN (SELECT id FROM calls WHERE ended_at IS NOT NULL AND accepted_at IS NOT NULL ORDER BY id DESC LIMIT 3000)`,
     'INSERT OR IGNORE INTO outbox (seq) SELECT seq FROM call_events ORDER BY seq DESC LIMIT 3000',
     `INSERT INTO webhook_steps (deliveries) SELECT '[]' FROM ${numbers(3000)}`,
     `INSERT INTO call_timeline (call_id, product, call_uuid, id, at, side, role, user_id, entry)
