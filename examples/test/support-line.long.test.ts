@@ -131,12 +131,13 @@ test('[GROUP1] [HOLD1] [XFER1] [TAKE1] [SAS1] a customer reaches one agent, then
   await traces(centre, call, [
     /invite_hook .*result=allow/,
     /invited +customer\/ann/,
+    /members .*members=3 woken=1/,
     /accepted +agent\/ben/,
     /connected/,
     /held +agent\/ben/,
     /resumed +agent\/ben/,
     /ended +.*end_reason=transferred/,
-    /^Ben transferred the call after [\d.]+ s; Ben had it on hold for [\d.]+ s\.$/,
+    /^Ann called the group support \(3 members\); 1 woken; Ben answered .*; Ben transferred .*; Ben had it on hold for .*\.$/,
   ])
   await traces(centre, asked, [/invited +agent\/ben/, /accepted +agent\/cora/, /ended +.*end_reason=transferred/])
   await traces(centre, next, [

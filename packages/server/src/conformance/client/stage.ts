@@ -47,8 +47,8 @@ export interface ClientStage extends Judge {
   /** The client was told that of this call, and has read it: a pong says so. */
   hears(events: readonly string[], call_uuid: string): Promise<void>
   /**
-   * The client has read the reply to this request; without a `request_id` there is none. What the peer hears says nothing
-   * about it: that comes on another socket.
+   * The client has read the reply to this request. A base client gets none, nor does a request without a `request_id` [EXT2].
+   * What the peer hears says nothing about it: that comes on another socket.
    */
   hasReply(request: Said): Promise<void>
   note(text: string): void
@@ -132,7 +132,7 @@ export function createClientStage(options: ClientStageOptions): ClientStage {
       ),
     async hasReply({ event, text }) {
       const id = envelopeOf(text)?.request_id
-      if (id === undefined) return proven()
+      if (id === undefined || !subject.isExtended) return proven()
       await heard(({ request_id }) => request_id === id, `reply to ${event}`)
     },
   }
@@ -159,7 +159,7 @@ export async function callClient(stage: ClientStage, peer: Party, more: object =
   return invited.data.call_uuid
 }
 
-/** A call that the client has answered; it knows that it is in the call, if it asked with a `request_id`. */
+/** A call that the client has answered; an extended one that asked with a `request_id` knows that it is in the call. */
 export async function answeredByClient(stage: ClientStage, peer: Party): Promise<string> {
   const call_uuid = await callClient(stage, peer)
   const accept = await stage.has('answer', says('call.accept'))
