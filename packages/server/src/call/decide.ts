@@ -209,7 +209,7 @@ function accept(call: RingingCall, actor: Actor, now: number): Decision {
 }
 
 function reject(call: RingingCall, actor: Actor, end: End<'rejected'>, now: number): Decision {
-  if (call.group !== undefined) return decline(call, actor, now)
+  if (call.group !== undefined) return decline(call, call.group, actor, now)
   const by = byOf(actor)
   const next = endOf(call, end, now)
   return changed(next, {

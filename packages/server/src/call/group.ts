@@ -1,4 +1,4 @@
-import { type Call, isLive, isMember, membersLeft, type RingingCall, ringsAt } from './call.ts'
+import { type Call, type CallGroup, isLive, isMember, membersLeft, type RingingCall, ringsAt } from './call.ts'
 import { type Actor, byOf, type CallCommand, changed, type Decision, refuse, unchanged } from './command.ts'
 import { type By, elsewhereData, type Notice, overData } from './effects.ts'
 import { endOf } from './ending.ts'
@@ -27,10 +27,9 @@ export function refuseOutsider(call: Call, command: MemberCommand): Decision | u
 }
 
 /** A member does not want the call: it rings on at the others, and is over where it rings at nobody else. */
-export function decline(call: RingingCall, actor: Actor, now: number): Decision {
-  const { group, silenced } = call
+export function decline(call: RingingCall, group: CallGroup, actor: Actor, now: number): Decision {
+  const { silenced } = call
   const { userId } = actor.participant
-  if (group === undefined || !membersLeft(group).includes(userId)) return unchanged(call)
   const by = byOf(actor)
   const declined = { ...group, declined: [...group.declined, userId] }
   const except = [...silenced, by.sessionId]

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Call, Participant, RingingCall } from '../call/call.ts'
+import type { Call, CallGroup, Participant, RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { decline } from '../call/group.ts'
 import type { WokenAgain } from '../call/hook.ts'
@@ -12,7 +12,7 @@ import { createWaking } from './waking.ts'
 
 const idsOf = (count: number) => Array.from({ length: count }, (_, n) => `member-${n}`)
 
-function groupCall(members: readonly string[]): RingingCall {
+function groupCall(members: readonly string[]): RingingCall & { readonly group: CallGroup } {
   const call = ringing()
   return { ...call, callee: { ...call.callee, userId: '' }, group: { name: 'support', members, declined: [] } }
 }
@@ -114,7 +114,7 @@ test('[GROUP1] [PUSH2] a member who declines is pushed to no more, wherever that
     const { waking, sent, whats, commit } = setUp(call)
     waking.committed(created(call))
     await turns()
-    const declined = commit(decline(call, actorOf('member-1', call), 0), isElsewhere)
+    const declined = commit(decline(call, call.group, actorOf('member-1', call), 0), isElsewhere)
     await turns()
     expect(sent.slice(0, 3).map(({ signal }) => signal?.aborted)).toEqual([false, true, false])
     expect(whats().slice(3)).toEqual(['member-1 call.wake_cancelled'])
@@ -130,7 +130,7 @@ test('[GROUP1] [PUSH2] a member who declines is pushed to no more, wherever that
 test('[GROUP1] [PUSH2] a member who has declined before its device was found is not woken', async () => {
   const call = groupCall(idsOf(3))
   const { waking, know, whats } = setUp(call)
-  const { steps } = decline(call, actorOf('member-0', call), 0) as { readonly steps: readonly Step[] }
+  const { steps } = decline(call, call.group, actorOf('member-0', call), 0) as { readonly steps: readonly Step[] }
   waking.committed(created(call))
   know((steps[0] as Step).call)
   await turns()

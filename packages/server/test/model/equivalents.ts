@@ -23,8 +23,6 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
-  'group.ts decline: only the right: group === undefined || !membersLeft(group).includes(userId)':
-    'it is asked of calls to groups; the types ask',
   "leave.ts leaveGroup: only the left: call.status !== 'ringing' || call.group === undefined":
     'it is asked of calls to groups; the types ask',
   "decide.ts decideForActor: only the left: own ?? 'callee'":
@@ -47,8 +45,6 @@ export const foundElsewhere: Readonly<Record<string, string>> = {
     'call/peers.test.ts [PEER1] [END5]',
   "effects.ts calleeIdOf: only the left: call.group !== undefined && (call.status === 'ringing' || call.acceptedAt === nu":
     groupTest,
-  "effects.ts calleeIdOf: only the right: call.status === 'ringing' || call.acceptedAt === null": groupTest,
-  "effects.ts calleeIdOf: !==: call.status === 'ringing'": groupTest,
   "call.ts ringsAt: never: call.status !== 'ringing'": groupTest,
   'call.ts ringsAt: true: false': groupTest,
   'call.ts ringsAt: never: call.group === undefined': groupTest,
