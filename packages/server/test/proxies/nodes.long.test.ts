@@ -33,9 +33,21 @@ for (const name of ['nginx', 'haproxy'] as const) {
     afterEach(() => deployment?.closeAll())
     afterAll(() => deployment?.dispose())
 
-    /** Two people in a call, whom the proxy put on different nodes. */
+    /**
+     * Two people in a call, whom the proxy put on different nodes. It may still count a connection that was closed a moment
+     * before, and put both on one: then two others are.
+     */
     async function startCall(options: Partial<ExtendedClientOptions> = {}): Promise<InCall> {
       await deployment.balanced()
+      for (let tries = 0; tries < 20; tries++) {
+        const call = await tryCall(options)
+        if (call.on.caller !== call.on.callee) return call
+        await deployment.closeAll()
+      }
+      throw new Error('the proxy puts two people on one node, each time')
+    }
+
+    async function tryCall(options: Partial<ExtendedClientOptions>): Promise<InCall> {
       const ben = `ben-${++calls}`
       const caller = await deployment.connectExtended(`ann-${calls}`, 'customer', options)
       const callee = await deployment.connectExtended(ben, 'agent', options)
@@ -44,7 +56,6 @@ for (const name of ['nginx', 'haproxy'] as const) {
       await callee.request('call.accept', { call_uuid })
       await caller.next('call.accepted')
       const on = await deployment.nodesOf(call_uuid)
-      expect(Object.values(on).sort()).toEqual(['one', 'two'])
       return { call_uuid, caller, callee, on }
     }
 
