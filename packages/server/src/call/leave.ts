@@ -18,28 +18,31 @@ export function leaveGroup(call: Call, userIds: readonly string[], now: number):
   if (gone.length === 0) return unchanged(call)
   const group = gone.reduce((rest, userId) => withoutTurn(withoutMember(rest, userId), userId, now), call.group)
   const left: CallGroup = { ...group, left: [...(group.left ?? []), ...gone] }
-  return membersLeft(left).length === 0 ? endEmpty({ ...call, group: left }, gone, now) : goOn(call, left, gone, now)
+  // Who still waits for a turn has heard nothing of the call.
+  const { turns } = call.group
+  const rung = gone.filter((userId) => turns === undefined || turns.member === userId)
+  return membersLeft(left).length === 0 ? endEmpty({ ...call, group: left }, rung, now) : goOn(call, left, rung, now)
 }
 
-function goOn(call: RingingCall, group: CallGroup, gone: readonly string[], now: number): Decision {
+function goOn(call: RingingCall, group: CallGroup, rung: readonly string[], now: number): Decision {
   const next = { ...call, version: call.version + 1, group }
-  const notices = noticesTo(gone, call.silenced, elsewhereData(next, 'left_group', null))
+  const notices = noticesTo(rung, call.silenced, elsewhereData(next, 'left_group', null))
   return changed(next, { type: 'left', at: now, by: null, notices })
 }
 
 /** Those who are still members have declined, or there is none. */
-function endEmpty(call: RingingCall & { readonly group: CallGroup }, gone: readonly string[], now: number): Decision {
+function endEmpty(call: RingingCall & { readonly group: CallGroup }, rung: readonly string[], now: number): Decision {
   const end = call.group.declined.length > 0 ? allDeclined : stopped
   const next = endOf(call, end, now)
   const data = overData(next, null)
   const event = end === allDeclined ? 'call.rejected' : 'call.cancelled'
   const notices: Notice[] = [
     { to: { place: 'caller' }, event, data },
-    ...noticesTo(gone, call.silenced, { ...data, reason: 'left_group' }),
+    ...noticesTo(rung, call.silenced, { ...data, reason: 'left_group' }),
   ]
   return changed(next, { type: end.status, at: now, by: null, notices })
 }
 
-function noticesTo(gone: readonly string[], except: readonly string[], data: ReturnType<typeof overData>): Notice[] {
-  return gone.map((member) => ({ to: { place: 'rung', except, member }, event: 'call.cancelled', data }))
+function noticesTo(rung: readonly string[], except: readonly string[], data: ReturnType<typeof overData>): Notice[] {
+  return rung.map((member) => ({ to: { place: 'rung', except, member }, event: 'call.cancelled', data }))
 }

@@ -259,15 +259,29 @@ function registerLeavers(service: () => Service): void {
     expect(ben?.all.filter(({ data }) => data.call_uuid === one)).toEqual([])
   })
 
-  test('[GROUP1] a group that is removed in mid-turn changes nothing of a call that rings', async () => {
+  test('[GROUP1] a group that is removed in mid-turn: the call is over, at the member at whom it rings', async () => {
     const all = await people(service(), { group: inTurn })
     const [ann, ben] = all.members
     const call_uuid = await invited(all)
     await rings(ann, call_uuid)
     expect((await ask(service(), 'DELETE', `groups/agent/${all.name}`)).status).toBe(204)
+    const told = { call_uuid, status: 'cancelled', by: null }
+    expect((await all.caller.next('call.cancelled')).data).toMatchObject({ ...told, reason: 'ended_by_server' })
+    expect((await (ann as Client).next('call.cancelled')).data).toMatchObject({ ...told, reason: 'left_group' })
+    await quiet(all.caller, ...all.members)
+    expect((ben as Client).events()).toEqual(['auth.ok'])
+  })
+
+  test('[GROUP1] who leaves the group before its turn hears nothing of the call', async () => {
+    const all = await people(service(), { group: inTurn })
+    const [ann, ben, eve] = all.members
+    const call_uuid = await invited(all)
+    await rings(ann, call_uuid)
+    const members = [all.ids[0], all.ids[2]]
+    expect((await ask(service(), 'PUT', `groups/agent/${all.name}`, { ...inTurn, members })).status).toBe(200)
     ann?.send('call.reject', { call_uuid })
-    await rings(ben, call_uuid)
-    ben?.send('call.accept', { call_uuid })
-    await all.caller.next('call.accepted')
+    await rings(eve, call_uuid)
+    await quiet(...all.members)
+    expect((ben as Client).events()).toEqual(['auth.ok'])
   })
 }
