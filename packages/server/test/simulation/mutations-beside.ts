@@ -104,8 +104,8 @@ export const mutationsBeside: readonly Mutation[] = [
   {
     name: '[GROUP1] a call that all have declined rings on',
     file: group,
-    find: 'if (by !== null && membersLeft(declined).length === 0)',
-    put: "if (by !== null && userId === '')",
+    find: 'if (membersLeft(declined).length === 0)',
+    put: "if (userId === '')",
   },
   {
     name: '[GROUP1] what a member sends before its accept is lost',
@@ -128,8 +128,8 @@ export const mutationsBeside: readonly Mutation[] = [
   {
     name: '[HOOK5] a call rings where it was not redirected to',
     file: 'calls/ask-backend.ts',
-    find: 'return { ...rest, ...redirectedTo(verdict.callee, command), verdict: allowed }',
-    put: 'return { ...command, verdict: allowed }',
+    find: 'const { group: _, ...rest } = command',
+    put: "if (command.callUuid !== '') return { ...command, verdict: allowed }\n      const { group: _, ...rest } = command",
   },
   {
     name: '[HOOK5] without an answer the call rings',
