@@ -16,7 +16,7 @@ export function sidesOf({ caller, callee }: DeskCall): { customer: DeskCall['cal
   return caller.role === 'customer' ? { customer: caller, agent: callee } : { customer: callee, agent: caller }
 }
 
-/** What it is about: an order, or two colleagues ask each other. */
+/** The subject of the call: an order, or a question between two colleagues. */
 export const aboutText = ({ caller, callee, context_id }: DeskCall): string =>
   caller.role === callee.role ? 'between colleagues' : `order ${context_id}`
 

@@ -14,7 +14,7 @@ import { peerOf, seedOfActive, unknownState } from './seeds.ts'
 import type { Call, CallClient, Callee, CallState, OverReason, Peer, RingwireErrorShape, Unsubscribe } from './types.ts'
 import type { Push } from './wire.ts'
 
-/** Whom the other side shall talk to: somebody or a group, who is rung, or the other side of a second call of this client, whom nobody rings. */
+/** The target: a person or a group, whose devices ring, or the other side of a second call of this client, where nothing rings. */
 export type TransferTarget = (
   | (Callee & {
       /** What `to.displayName` says of the target until it answers. */

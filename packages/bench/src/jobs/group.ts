@@ -52,7 +52,7 @@ async function putGroup(port: number, ids: readonly string[]): Promise<void> {
   if (!response.ok) throw new Error(`A group was answered ${response.status}: ${await response.text()}`)
 }
 
-/** Microseconds until each member was told. */
+/** Microseconds until each member heard `call.ringing`. */
 async function ring(caller: Client, callees: readonly Client[]): Promise<number[]> {
   const told = async (event: string) =>
     Promise.all(

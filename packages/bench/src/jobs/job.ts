@@ -80,7 +80,7 @@ export interface RingJob {
   spread: Spread
 }
 
-/** Invites of a group whose members are on all nodes in turn, one a run: how long until each of them was told. */
+/** Invites of a group whose members are on all nodes in turn, one a run: how long until each of them heard it ring. */
 export interface GroupJob {
   kind: 'group'
   target: Target

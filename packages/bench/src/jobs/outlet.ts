@@ -28,7 +28,7 @@ interface Template {
   readonly at: number
   /** What a masked zero is at each digit; a digit differs from it by its own bits. */
   readonly zeros: readonly number[]
-  /** The last number with so many digits. */
+  /** The last number that has this many digits. */
   readonly last: number
 }
 

@@ -53,7 +53,7 @@ export const CallTransfer = Type.Object({
   call_uuid: uuid('The call that is transferred.'),
   to_role: optional(
     participantName(
-      "Role of the target; must be in the token's allowed_peer_roles. Required, but beside to_call_uuid.",
+      "Role of the target; must be in the token's allowed_peer_roles. Required unless to_call_uuid is given.",
     ),
   ),
   to_user_id: optional(participantName('The target.')),
@@ -100,7 +100,8 @@ export const CallTransferring = Type.Object({
     description: 'Of the new call. accepted: it came from to_call_uuid, and nobody rings.',
   }),
   direction: Type.Enum(['outgoing', 'incoming'], {
-    description: 'Of the new call, as in active_calls. Whose call is outgoing makes the offer once it is accepted.',
+    description:
+      'Of the new call, as in active_calls. The side whose call is outgoing makes the offer once it is accepted.',
   }),
   to: Type.Object(
     {

@@ -11,7 +11,7 @@ import { withoutMember, withoutTurn } from './turns.ts'
 const allDeclined = { status: 'rejected', reason: 'all_declined' } as const
 const stopped = { status: 'cancelled', reason: 'ended_by_server' } as const
 
-/** Some are no members of the group any more: the call stops ringing there, and is over where nobody else is left. */
+/** These members have left the group: the call stops ringing there, and is over where nobody else is left. */
 export function leaveGroup(call: Call, userIds: readonly string[], now: number): Decision {
   if (call.status !== 'ringing' || call.group === undefined) return unchanged(call)
   const gone = membersLeft(call.group).filter((userId) => userIds.includes(userId))

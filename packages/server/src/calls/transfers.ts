@@ -151,7 +151,7 @@ function createSettleTransfer(options: Options) {
       return refused(errorBody('AUTH_TOKEN_INVALID'))
     }
     const caller = invite.actor.participant
-    // Other calls of a group's members are none of its caller's.
+    // Other calls of a group's members do not concern its caller.
     const callee = invite.group === undefined ? { product: ref.product, ...invite.callee } : caller
     const decision = await withQuality<Decision>((seen) =>
       commit(store.invite(caller, callee, ref.callUuid, (situation) => seen(decide(situation, invite, clock.now())))),

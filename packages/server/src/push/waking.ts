@@ -22,7 +22,7 @@ export interface WakingOptions extends AsleepOptions, WakePushesOptions {
   readonly hearsWakes: (product: string) => boolean
   /** These devices fell asleep since the call rings. */
   readonly onWokenAgain: (call: RingingCall, woken: readonly WokenAgain[]) => Promise<void>
-  /** A call began to ring at members of a group; of so many of them devices were found asleep. */
+  /** A call began to ring at `count` members of a group; `woken` of them had devices that slept. */
   readonly onMembers: (call: Call, count: number, woken: number) => void
   readonly onError: (error: unknown) => void
 }

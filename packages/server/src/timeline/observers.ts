@@ -9,7 +9,7 @@ import type { Recorder } from './recorder.ts'
 export interface Observers {
   /** No device of the callee's could be woken. */
   noDevice(call: Call, found: CalleeDevices): void
-  /** A call began to ring at so many members of a group; of so many devices were woken. */
+  /** A call began to ring at `count` members of a group; devices of `woken` members were woken. */
   members(call: Call, count: number, woken: number): void
   pushed(result: SentResult, reason: string, sent: Sent): void
   hooked(result: DeliveryResult, attempt: Attempt): void
