@@ -1,11 +1,12 @@
 /** What the first process asks its workers, over the channel that it started them with. */
-import type { Question, WorkerAnswers, WorkerAsk } from '../observability/machine.ts'
-import type { Status } from '../observability/status.ts'
+import type { Question, WorkerAnswers } from '../observability/machine.ts'
+import { wholeAnswer } from '../observability/operator-answer.ts'
+import type { OperatorAsk, Status } from '../observability/status.ts'
 
 interface Asked {
   readonly id: number
   readonly question: Question
-  readonly about?: WorkerAsk
+  readonly about?: OperatorAsk
 }
 
 export interface Said {
@@ -15,7 +16,7 @@ export interface Said {
 
 export interface Questions {
   /** Rejects when the worker ends first. */
-  ask<Q extends Question>(question: Q, about?: WorkerAsk): Promise<WorkerAnswers[Q]>
+  ask<Q extends Question>(question: Q, about?: OperatorAsk): Promise<WorkerAnswers[Q]>
   /** The worker has said something. */
   said(said: Said): void
 }
@@ -32,7 +33,7 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
     waiting.clear()
   })
   return {
-    async ask<Q extends Question>(question: Q, about?: WorkerAsk) {
+    async ask<Q extends Question>(question: Q, about?: OperatorAsk) {
       if (isOver) throw new Error('the worker is gone')
       const id = ++ids
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -51,17 +52,13 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
 
 /** The side that answers: a worker, for as long as it runs. */
 export function answerQuestions({ families, ready, present, operate }: Status): void {
-  const answers: { [Q in Question]: (about: WorkerAsk) => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = {
+  const answers: { [Q in Question]: (about: OperatorAsk) => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = {
     ...{ metrics: families, ready },
     present: async () => (await present())[0],
-    async operate(asked) {
-      const response = await operate(asked)
-      const { status, headers } = response
-      return { status, headers: Object.fromEntries(headers), body: await response.text() }
-    },
+    operate: async (asked) => wholeAnswer(await operate(asked)),
   }
   process.on('message', async ({ id, question, about }: Asked) => {
-    const answer = await answers[question](about as WorkerAsk)
+    const answer = await answers[question](about as OperatorAsk)
     // Whoever asked may be gone by now.
     if (process.connected) process.send?.({ id, answer } satisfies Said)
   })

@@ -10,6 +10,7 @@
 import type { Health } from '@ringwire/protocol/rest'
 import { countsOf, type Family, sumOf } from './families.ts'
 import type { HealthReport } from './health.ts'
+import { unavailable } from './operator-answer.ts'
 import { gauge } from './series.ts'
 import type { OperatorAnswer, OperatorAsk, ProcessPresent, Status } from './status.ts'
 
@@ -21,14 +22,11 @@ export interface WorkerAnswers {
   operate: OperatorAnswer
 }
 
-/** What a question is about: only what operators ask has more than its name. */
-export type WorkerAsk = OperatorAsk
-
 export type Question = keyof WorkerAnswers
 
 export interface AskedWorker {
-  /** Rejects when the worker ends first. */
-  ask<Q extends Question>(question: Q, about?: WorkerAsk): Promise<WorkerAnswers[Q]>
+  /** Only what operators ask has more than its name. Rejects when the worker ends first. */
+  ask<Q extends Question>(question: Q, about?: OperatorAsk): Promise<WorkerAnswers[Q]>
   /** Resolves when it is gone. */
   readonly ended: Promise<unknown>
 }
@@ -114,11 +112,11 @@ export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
       async operate(asked) {
         for (const member of members) {
           const answer = isKnown(member) ? await ask(member, 'operate', asked) : undefined
-          if (answer !== undefined) return new Response(answer.body, answer)
+          if (answer !== undefined) return responseOf(answer)
           // What was asked of a worker that then hung may have been done.
           if (asked.method !== 'GET') break
         }
-        return unanswered()
+        return responseOf(unavailable('No worker has answered. Look whether it was done, and ask again.'))
       },
     },
     stop: () => clearInterval(timer),
@@ -129,7 +127,7 @@ export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
 async function ask<Q extends Question>(
   member: Member,
   question: Q,
-  about?: WorkerAsk,
+  about?: OperatorAsk,
 ): Promise<WorkerAnswers[Q] | undefined> {
   if (member.isSilent) return undefined
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
@@ -151,13 +149,8 @@ async function ask<Q extends Question>(
   }
 }
 
-/** No worker answers. observability/ is below http/, which words failures elsewhere. */
-function unanswered(): Response {
-  const error = {
-    code: 'SERVICE_UNAVAILABLE',
-    message: 'No worker has answered. Look whether it was done, and ask again.',
-  }
-  return Response.json({ success: false, error }, { status: 503, headers: { 'Cache-Control': 'no-store' } })
+function responseOf({ body, ...init }: OperatorAnswer): Response {
+  return new Response(body, init)
 }
 
 function healthOf(ok: boolean, isServing: boolean, reports: readonly HealthReport[]): HealthReport {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
+import { SQL } from 'bun'
+import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
+import { SQL } from 'bun'
 import { adminUrlOf } from '../admin/observed.ts'
 import { machinesFor } from './machine.ts'
 
@@ -51,3 +53,28 @@ test('[ADM2] with several workers one of them answers, and Now tells of all', as
   expect((await ask('settings')).data.length).toBeGreaterThan(50)
   await Promise.all([pair.caller.close(), pair.callee.close()])
 }, 60_000)
+
+test('[ADM2] an export that fails in the middle is 503, and no worker ends', async () => {
+  const pair = await connectPair(service)
+  const path = `products/shop/participants/agent/${pair.calleeId}/export`
+  const sql = new SQL({ url: service.env.DATABASE_URL ?? '', max: 1 })
+  try {
+    // It is the last thing that an export reads.
+    await sql.unsafe('ALTER TABLE audit RENAME TO audit_away')
+    expect(await ask(path)).toMatchObject({ status: 503, error: { code: 'SERVICE_UNAVAILABLE' } })
+  } finally {
+    await sql.unsafe('ALTER TABLE audit_away RENAME TO audit')
+    await sql.end()
+  }
+  await invite(pair.caller, pair.calleeId)
+  await pair.callee.next('call.ringing')
+  expect(await ask(path)).toMatchObject({ status: 200, user_id: pair.calleeId })
+  await Promise.all([pair.caller.close(), pair.callee.close()])
+}, 60_000)
+
+test('[ADM2] an answer without a body comes through, too', async () => {
+  const path = 'products/shop/groups/agent/support'
+  expect(await ask(path, 'PUT', { members: ['ben'], strategy: 'all' })).toMatchObject({ status: 200, members: ['ben'] })
+  const removed = await fetch(`${url}/admin/api/${path}`, { method: 'DELETE', headers })
+  expect([removed.status, await removed.text()]).toEqual([204, ''])
+})
