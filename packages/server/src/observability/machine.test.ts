@@ -6,9 +6,11 @@ import { type AskedWorker, createMachine } from './machine.ts'
 function createWorker() {
   const end = Promise.withResolvers<void>()
   const asked: PromiseWithResolvers<never>[] = []
+  const questions: string[] = []
   const worker: AskedWorker = {
     ended: end.promise,
-    ask() {
+    ask(question) {
+      questions.push(question)
       const answer = Promise.withResolvers<never>()
       asked.push(answer)
       return answer.promise
@@ -17,6 +19,7 @@ function createWorker() {
   return {
     worker,
     asked,
+    questions,
     /** Answers what it was asked last. */
     say: (said: unknown) => asked.at(-1)?.resolve(said as never),
     async end() {
@@ -89,5 +92,47 @@ test('a machine is ready when all that there are say so, and says which store is
   }
   expect(await answers(well, well)).toMatchObject(well)
   expect(await answers(well, without)).toMatchObject(without)
+  machine.stop()
+})
+
+const asking = { path: 'products/shop/calls', query: '', body: '', operator: 'Olga', address: undefined }
+const done = { status: 200, headers: {}, body: 'done' }
+
+test('[ADM2] a worker whose answer to an operator takes long is ready all the same', async () => {
+  const machine = createMachine({ workers: 1, ownCounts: () => [], operateMs: 20 })
+  const one = createWorker()
+  machine.joined(one.worker)
+  expect((await machine.status.operate({ ...asking, method: 'POST' })).status).toBe(503)
+  const ready = machine.status.ready()
+  one.say({ status: 200, body: { ok: true, database: 'ok', redis: 'ok', service_ready: true } })
+  expect((await ready).status).toBe(200)
+  machine.stop()
+})
+
+test('[ADM2] a change goes to the first worker that is not silent, and to no second one', async () => {
+  const machine = createMachine({ workers: 3, ownCounts: () => [], operateMs: 20 })
+  const [silent, one, two] = [createWorker(), createWorker(), createWorker()]
+  machine.joined(silent.worker)
+  await machine.status.families()
+  machine.joined(one.worker)
+  machine.joined(two.worker)
+  const answer = machine.status.operate({ ...asking, method: 'POST' })
+  one.say(done)
+  expect(await (await answer).text()).toBe('done')
+  expect((await machine.status.operate({ ...asking, method: 'POST' })).status).toBe(503)
+  const count = ({ questions }: typeof one) => questions.filter((question) => question === 'operate').length
+  expect([silent, one, two].map(count)).toEqual([0, 2, 0])
+  machine.stop()
+})
+
+test('[ADM2] a question goes to the next worker where one has no answer', async () => {
+  const machine = createMachine({ workers: 2, ownCounts: () => [] })
+  const [one, two] = [createWorker(), createWorker()]
+  machine.joined(one.worker)
+  machine.joined(two.worker)
+  const answer = machine.status.operate({ ...asking, method: 'GET' })
+  await one.end()
+  two.say(done)
+  expect(await (await answer).text()).toBe('done')
   machine.stop()
 })

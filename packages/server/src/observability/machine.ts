@@ -43,9 +43,11 @@ export interface MachineOptions {
   readonly workers: number
   /** What the process that started them counted itself. */
   readonly ownCounts: () => readonly Family[]
+  /** How long a worker has for a request of an operator, in ms; tests wait less. */
+  readonly operateMs?: number
 }
 
-/** A worker tries both stores within 1 s where it is asked for its readiness; what is later counts as silent. In ms. */
+/** A worker tries both stores within 1 s where it is asked for its readiness. In ms. */
 const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000, present: 1_000, operate: 15_000 }
 /** Of a worker that is killed, what it counted since it was asked last is lost: so it is asked this often, in ms. */
 const everyMs = 1_000
@@ -53,11 +55,11 @@ const everyMs = 1_000
 interface Member {
   readonly worker: AskedWorker
   last: readonly Family[]
-  /** It let an answer wait too long, and has given none since. */
+  /** It let an answer about itself wait too long, and has given none since. */
   isSilent: boolean
 }
 
-export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
+export function createMachine({ workers, ownCounts, operateMs }: MachineOptions): Machine {
   const members = new Set<Member>()
   let ofGone: readonly Family[] = []
 
@@ -111,9 +113,10 @@ export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
       },
       async operate(asked) {
         for (const member of members) {
-          const answer = isKnown(member) ? await ask(member, 'operate', asked) : undefined
+          if (!isKnown(member)) continue
+          const answer = await ask(member, 'operate', asked, operateMs)
           if (answer !== undefined) return responseOf(answer)
-          // What was asked of a worker that then hung may have been done.
+          // A worker that hung or ended meanwhile may have done what it was asked.
           if (asked.method !== 'GET') break
         }
         return responseOf(unavailable('No worker has answered. Look whether it was done, and ask again.'))
@@ -128,13 +131,15 @@ async function ask<Q extends Question>(
   member: Member,
   question: Q,
   about?: OperatorAsk,
+  limitMs: number = answerMs[question],
 ): Promise<WorkerAnswers[Q] | undefined> {
   if (member.isSilent) return undefined
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => {
-    member.isSilent = true
+    // A request of an operator may take long at a worker that is well: the metrics, each second, find one that hangs.
+    if (question !== 'operate') member.isSilent = true
     resolve(undefined)
-  }, answerMs[question])
+  }, limitMs)
   const answer = member.worker.ask(question, about).then(
     (said) => {
       member.isSilent = false

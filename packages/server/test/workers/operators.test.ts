@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { SQL } from 'bun'
 import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
@@ -64,7 +63,7 @@ test('[ADM2] an export that fails in the middle is 503, and no worker ends', asy
     expect(await ask(path)).toMatchObject({ status: 503, error: { code: 'SERVICE_UNAVAILABLE' } })
   } finally {
     await sql.unsafe('ALTER TABLE audit_away RENAME TO audit')
-    await sql.end()
+    await sql.close()
   }
   await invite(pair.caller, pair.calleeId)
   await pair.callee.next('call.ringing')
