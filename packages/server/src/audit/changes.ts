@@ -1,5 +1,7 @@
 /** What the audit log says of a request that changed something of a product [ADM3]. */
+import type { ProductShown } from '@ringwire/protocol/backend'
 import type { AuditActor } from '../ports/audit.ts'
+import type { ProductSettings } from '../ports/product-store.ts'
 import type { Change } from './audit.ts'
 
 /** A request that was done, by the name of its endpoint in the registry. */
@@ -62,10 +64,28 @@ export function changeOf(done: DoneRequest): Change | undefined {
 const untilOf = ({ body: { until } }: DoneRequest) => (typeof until === 'string' ? { until } : {})
 const lengthOf = (value: unknown) => (Array.isArray(value) ? value.length : 0)
 
-/** A URL may have a secret in its path or query, so that only its host is kept. */
-export function settingsOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const given = Object.entries(body).filter(([name, value]) => name !== 'product' && value !== undefined)
-  return Object.fromEntries(given.map(([name, value]) => [name, /url$/i.test(name) ? hostOf(value) : value]))
+/** What a product may set, as its backend names it and as the store does. */
+const settingNames: Readonly<Record<Exclude<keyof ProductShown, 'product'>, keyof ProductSettings>> = {
+  busy: 'busy',
+  reveal_busy: 'revealBusy',
+  ring_timeout_ms: 'ringTimeoutMs',
+  media: 'media',
+  presence: 'presence',
+  take: 'take',
+  invite_url: 'inviteUrl',
+  invite_failure: 'inviteFailure',
+}
+
+/** Other fields of a body are ignored where it is read, and may be secrets. So may a URL: only its host is kept. */
+function settingsOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const given = Object.keys(settingNames).filter((name) => body[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, name === 'invite_url' ? hostOf(body[name]) : body[name]]))
+}
+
+/** As of a request that changed the same. */
+export function changedSettings(changes: Partial<ProductSettings>): Record<string, unknown> {
+  const named = Object.entries(settingNames).map(([name, stored]) => [name, changes[stored]] as const)
+  return settingsOf(Object.fromEntries(named))
 }
 
 export function hookOf({ url, events, enabled }: Readonly<Record<string, unknown>>): Record<string, unknown> {

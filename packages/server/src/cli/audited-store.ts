@@ -1,5 +1,5 @@
 import { type Change, entryOf } from '../audit/audit.ts'
-import { hookOf, settingsOf } from '../audit/changes.ts'
+import { changedSettings, hookOf } from '../audit/changes.ts'
 import type { Environment } from '../config/config.ts'
 import type { AuditStore } from '../ports/audit.ts'
 import type { Groups } from '../ports/groups.ts'
@@ -66,8 +66,7 @@ function auditedProducts(products: ProductStore, record: Recording): ProductStor
     },
     async changeSettings(product, changes) {
       const settings = await products.changeSettings(product, changes)
-      const { inviteSecret: _, ...shown } = changes
-      await record({ action: 'product.change', product, detail: settingsOf(shown) })
+      await record({ action: 'product.change', product, detail: changedSettings(changes) })
       return settings
     },
   }
