@@ -74,8 +74,8 @@ export function createRest(deps: RestDeps): Rest {
   const ofProducts = productEndpointsOf(deps)
   const heard =
     (name: string): Heard =>
-    async (asked) => {
-      const change = changeOf({ endpoint: name, ...asked })
+    async (asked, outcome) => {
+      const change = changeOf({ endpoint: name, outcome, ...asked })
       if (change !== undefined) await deps.audit.record(change)
     }
   const handlers = handlersOf(deps, heardBy(ofProducts, heard))

@@ -4,7 +4,7 @@ import { changedSettings, changeOf } from './changes.ts'
 const actor = { kind: 'key', name: 'k1' } as const
 function changed(endpoint: string, body: Readonly<Record<string, unknown>>) {
   const asked = { product: 'shop', params: {}, query: new URLSearchParams(), body }
-  return changeOf({ endpoint, actor, ...asked })
+  return changeOf({ endpoint, outcome: 'done', actor, ...asked })
 }
 
 test('[ADM3] [HOOK5] of changed settings only these are written down, and of the URL its host', () => {

@@ -4,9 +4,10 @@ import type { AuditActor } from '../ports/audit.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
 import type { Change } from './audit.ts'
 
-/** A request that was done, by the name of its endpoint in the registry. */
+/** A request that was done or begun, by the name of its endpoint in the registry. */
 export interface DoneRequest {
   readonly endpoint: string
+  readonly outcome: 'done' | 'begun'
   readonly actor: AuditActor
   readonly product: string
   readonly params: Readonly<Record<string, string>>
@@ -58,7 +59,9 @@ export function changeOf(done: DoneRequest): Change | undefined {
   const known = Object.hasOwn(actions, done.endpoint) ? actions[done.endpoint] : undefined
   if (known === undefined) return undefined
   const [action, say] = known
-  return { actor: done.actor, action, product: done.product, ...say(done) }
+  const about = say(done)
+  const detail = { ...about.detail, ...(done.outcome === 'begun' && { outcome: 'begun' }) }
+  return { actor: done.actor, action, product: done.product, ...about, detail }
 }
 
 const untilOf = ({ body: { until } }: DoneRequest) => (typeof until === 'string' ? { until } : {})

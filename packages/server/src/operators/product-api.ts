@@ -10,7 +10,7 @@ import { type Heard, type ProductEndpoint, readBody } from '../products/endpoint
 /** By their names in the registry. */
 export type ProductEndpoints = Readonly<Record<string, ProductEndpoint>>
 
-/** `path`: what follows /v1/server/. `heard` hears of each request that was done. */
+/** `path`: what follows /v1/server/. `heard` hears of each request that was done or begun. */
 export function createProductApi(endpoints: ProductEndpoints, heard: (name: string) => Heard) {
   return async (product: string, path: string, request: Request, actor: AuditActor): Promise<Response> => {
     const found = routeAt(`/v1/server/${path}`)
@@ -25,8 +25,6 @@ export function createProductApi(endpoints: ProductEndpoints, heard: (name: stri
     if (body instanceof Response) return body
     const query = new URL(request.url).searchParams
     const asked = { actor, product, params: found.params, query, body, signal: request.signal }
-    const response = await endpoint.answer(asked)
-    if (response.ok) await heard(definition.name)(asked)
-    return response
+    return endpoint.answer(asked, heard(definition.name))
   }
 }

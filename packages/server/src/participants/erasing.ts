@@ -28,6 +28,8 @@ export interface Erased extends ErasedCounts {
 export interface Erasing {
   /** Rejects if it could not be done whole: whoever asks again has it go on. What was counted is kept. */
   erase(participant: Participant): Promise<Erased | undefined>
+  /** Whether this process erases somebody now: who asks then joins that. */
+  isUnderWay(participant: Participant): boolean
   heard(participant: Participant): Promise<void>
 }
 
@@ -93,6 +95,7 @@ export function createErasing({ erasures, work, answerMs: limitMs = answerMs }: 
       const timer = setTimeout(resolve, limitMs, undefined)
       return Promise.race([job, late]).finally(() => clearTimeout(timer))
     },
+    isUnderWay: (participant) => underWay.has(participantHash(participant)),
     async heard(participant) {
       const name = participantHash(participant)
       const forgotten = (async () => erasures.forget(name))()

@@ -64,6 +64,8 @@ export interface Participants {
    * much was erased in all since `erasureHeard`.
    */
   erase(participant: Participant): Promise<Omit<ParticipantErased, 'success'> | undefined>
+  /** Whether this process erases somebody now: a request for the same joins that. */
+  isErasing(participant: Participant): boolean
   erasureHeard(participant: Participant): Promise<void>
 }
 
@@ -146,6 +148,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       const erased = await erasing.erase(participant)
       return erased === undefined ? undefined : viewOfErased(erased)
     },
+    isErasing: erasing.isUnderWay,
     erasureHeard: erasing.heard,
   }
 }

@@ -11,7 +11,7 @@ import { isId } from '../history/seen-calls.ts'
 import { failure, json, jsonStream, retryAfter } from '../http/replies.ts'
 import type { Journal } from '../observability/journal.ts'
 import type { Clock } from '../ports/clock.ts'
-import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from '../products/endpoint.ts'
+import { type Answer, createProductEndpoint, type ProductEndpointDeps } from '../products/endpoint.ts'
 import type { ExportOf } from './export.ts'
 import { type Participants, readUntil } from './participants.ts'
 
@@ -32,8 +32,8 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
   const validate = createValidator(DisconnectRequest)
 
   /** Of the participant that the path names, or the query where a path could not [ID3]. */
-  const about = (answer: (participant: Participant, asked: ProductRequest) => Promise<Response>) =>
-    createProductEndpoint(deps, (asked) => {
+  const about = (answer: (participant: Participant, ...asked: Parameters<Answer>) => Promise<Response>) =>
+    createProductEndpoint(deps, (asked, begun) => {
       const { product, params, query } = asked
       const role = params.role ?? query.get('role') ?? ''
       const userId = params.user_id ?? query.get('user_id') ?? ''
@@ -42,7 +42,7 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
         // Nobody can have such a name.
         if (!isId(value)) return failure('NOT_FOUND', { message: idRule })
       }
-      return answer({ product, role, userId }, asked)
+      return answer({ product, role, userId }, asked, begun)
     })
 
   /**
@@ -63,9 +63,14 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       const shown = await participants.show(participant)
       return json(200, { success: true, ...shown } satisfies ParticipantView)
     }),
-    erase: about(async (participant, { signal }) => {
+    erase: about(async (participant, { signal }, begun) => {
+      const isNew = !participants.isErasing(participant)
       const erased = await participants.erase(participant)
-      if (erased === undefined) return failure('SERVICE_UNAVAILABLE', { message: goesOn, headers: retryAfter(againMs) })
+      if (erased === undefined) {
+        // Who asks again and again is written down once.
+        if (isNew) await begun()
+        return failure('SERVICE_UNAVAILABLE', { message: goesOn, headers: retryAfter(againMs) })
+      }
       heardSoon(participant, signal)
       return json(200, { success: true, ...erased } satisfies ParticipantErased)
     }),

@@ -30,23 +30,41 @@ export interface ProductRequest {
 
 const nothing = {}
 
-/** Hears of each request that was done, before its answer goes out. */
-export type Heard = (asked: ProductRequest) => Promise<void>
+/** `begun`: it may have been done, in part or later. */
+export type Outcome = 'done' | 'begun'
+
+/** Hears of each request that was done or begun, before its answer goes out. */
+export type Heard = (asked: ProductRequest, outcome: Outcome) => Promise<void>
 
 export interface ProductEndpoint {
   (request: Request, address: string | undefined, params: PathParams, heard?: Heard): Promise<Response>
   /** Answers whoever may ask about the product by other means: operators [ADM2]. */
-  readonly answer: (asked: ProductRequest) => MaybePromise<Response>
+  readonly answer: (asked: ProductRequest, heard?: Heard) => Promise<Response>
 }
+
+/** What an endpoint answers. `begun` is for what goes on after its answer: the log must not depend on who asks again. */
+export type Answer = (asked: ProductRequest, begun: () => Promise<void>) => MaybePromise<Response>
 
 export function createProductEndpoint(
   deps: ProductEndpointDeps,
-  answer: (asked: ProductRequest) => MaybePromise<Response>,
+  answer: Answer,
   /** The bound of a body, in bytes, where it is not that of all others. */
   maxBodyBytes?: number,
 ): ProductEndpoint {
   const { limits } = deps
   const check = createCredentialsCheck(deps, { ofAddress: limits.serverRequest, ofKey: limits.serverKey })
+
+  async function answerHeard(asked: ProductRequest, heard: Heard = async () => {}): Promise<Response> {
+    try {
+      const response = await answer(asked, () => heard(asked, 'begun'))
+      if (response.ok) await heard(asked, 'done')
+      return response
+    } catch (error) {
+      // What it did before it failed stays, and a request that repeats it may find nothing left to do [ADM3].
+      await heard(asked, 'begun')
+      throw error
+    }
+  }
 
   async function endpoint(
     request: Request,
@@ -65,12 +83,9 @@ export function createProductEndpoint(
     const refused = refusedProduct(product, credentials.key)
     if (refused !== undefined) return refused
     const actor = { kind: 'key', name: credentials.key.keyId } as const
-    const asked = { actor, product, params, query, body, signal: request.signal }
-    const response = await answer(asked)
-    if (response.ok) await heard?.(asked)
-    return response
+    return answerHeard({ actor, product, params, query, body, signal: request.signal }, heard)
   }
-  return Object.assign(endpoint, { answer })
+  return Object.assign(endpoint, { answer: answerHeard })
 }
 
 /** What was sent as JSON, or the refusal. Empty for GET, HEAD and DELETE, which have no body. */

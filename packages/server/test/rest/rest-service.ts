@@ -25,6 +25,7 @@ import { createJournal } from '../../src/observability/journal.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createAddressGuard } from '../../src/outgoing/addresses.ts'
+import type { Participants } from '../../src/participants/participants.ts'
 import { hashSecret } from '../../src/products/product-auth.ts'
 import { createRest } from '../../src/rest.ts'
 import { createMemoryCounters } from '../../src/stores/memory/limits.ts'
@@ -73,6 +74,8 @@ export async function openStores(): Promise<{ stores: SqliteStores; dataDir: str
 
 export interface RestOptions {
   readonly stores: SqliteStores
+  /** Nobody is sent away or erased without it. */
+  readonly participants?: Participants
   readonly env?: Record<string, string>
   readonly now?: number
 }
@@ -94,6 +97,16 @@ export interface RestService {
   /** Sends bytes as they are and gives all that comes back until the service closes, or has answered as often. */
   raw(request: string | Uint8Array, answers?: number): Promise<string>
   stop(): Promise<void>
+}
+
+const nobodyErased: Participants = {
+  show: async () => ({ online: false, sessions: [], devices: [], live_calls: [] }),
+  disconnect: async (_, until = 0) => until,
+  erase: async () => {
+    throw new Error('nobody is erased here')
+  },
+  isErasing: () => false,
+  erasureHeard: async () => {},
 }
 
 export function startRest(options: RestOptions): RestService {
@@ -193,14 +206,7 @@ export function startRest(options: RestOptions): RestService {
     seenCalls: createSeenCalls(stores),
     quality,
     timelines: createTimelines({ ...stores, flush: recorder.flush }),
-    participants: {
-      show: async () => ({ online: false, sessions: [], devices: [], live_calls: [] }),
-      disconnect: async (_, until = 0) => until,
-      erase: async () => {
-        throw new Error('nobody is erased here')
-      },
-      erasureHeard: async () => {},
-    },
+    participants: options.participants ?? nobodyErased,
     exportOf: () => {
       throw new Error('nobody is exported here')
     },

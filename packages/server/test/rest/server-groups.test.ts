@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { GroupPage, GroupShown } from '@ringwire/protocol/backend'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { asker, credentials, failureOf, keys, openStores, type RestService, read, startRest } from './rest-service.ts'
 
 const path = '/v1/server/groups'
@@ -121,4 +122,26 @@ test('[GROUP1] groups are listed page by page, of one product', async () => {
   for (const odd of ['?cursor=nothing', '?limit=0', '?limit=x'])
     expect(await read(GroupPage, ask('GET', odd))).toEqual(first)
   expect((await ask('GET', '/list-role/d')).status).toBe(404)
+})
+
+test('[ADM3] a group that was removed is in the audit log, also where its calls could not be reached then', async () => {
+  const { stores } = shared
+  const away = () => Promise.reject(new StoreError('unavailable', 'the calls are away'))
+  // Entries of one instant have no order.
+  const now = rest.clock.at + 1
+  const failing = startRest({ stores: { ...stores, calls: { ...stores.calls, list: away } }, now })
+  try {
+    await ask('PUT', '/agent/left', group)
+    const remove = asker(() => failing, path)('DELETE', '/agent/left')
+    expect((await failureOf(await remove)).status).toBe(503)
+    expect((await ask('DELETE', '/agent/left')).status).toBe(404)
+    const entries = await stores.audit.list({ product: 'shop', before: undefined, limit: 100 })
+    const ofGroup = entries.filter(({ subject }) => subject === 'agent/left')
+    expect(ofGroup.map(({ action, detail }) => ({ action, detail }))).toEqual([
+      { action: 'group.remove', detail: { outcome: 'begun' } },
+      { action: 'group.put', detail: { members: 2, strategy: 'all' } },
+    ])
+  } finally {
+    await failing.stop()
+  }
 })
