@@ -227,3 +227,30 @@ test('[LOG2] a disk that is full is called so', () => {
     'error a request failed',
   ])
 })
+
+test('[LOG1] [LOG2] [ADM2] a request of an operator is told without the names in its path', async () => {
+  const { journal, read } = setUp({ isDebug: true })
+  const below = '/admin/api/products'
+  const ann = `${below}/shop/participants/customer/ann`
+  const somebody = `${below}/{product}/participants/{role}/{user_id}`
+  const paths: Record<string, string> = {
+    '/metrics': '/metrics',
+    '/admin/api/now': '/admin/api/now',
+    [below]: below,
+    [`${below}/shop/calls`]: `${below}/{product}/calls`,
+    [`${below}/shop/search`]: `${below}/{product}/search`,
+    [ann]: somebody,
+    [`${ann}/disconnect`]: `${somebody}/disconnect`,
+    [`${ann}/more`]: '(unknown)',
+    [`${below}/shop/ann`]: '(unknown)',
+    '/admin/api/keys/ann/rotate': '/admin/api/keys/{key_id}/rotate',
+    '/Ann': '(unknown)',
+  }
+  const asked = Object.keys(paths).map((path) => ({ method: 'GET', path, client: () => '127.0.0.1' }))
+  for (const one of asked) journal.operator(one, Response.json({}), 1)
+  expect(read().map(({ path }) => path)).toEqual(Object.values(paths))
+  for (const status of [401, 429])
+    journal.operator({ method: 'GET', path: ann, client: () => '127.0.0.1' }, new Response('', { status }), 1)
+  await until('the refusals are told', () => read().some(({ message }) => message === 'over a limit'))
+  expect(JSON.stringify(read()).toLowerCase()).not.toContain('ann')
+})

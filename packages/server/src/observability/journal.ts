@@ -73,7 +73,7 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
     const { status } = response
     const isRefused = status === 401 || status === 403 || status === 429
     if (!isDebug && !isRefused) return
-    const fields = () => ({ method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) })
+    const fields = () => ({ method, path, status, address: client(), durationMs: tenths(durationMs) })
     if (isDebug) logger.debug(fields(), 'request')
     if (isRefused) void tellRefusal(bounded, fields, response)
   }
@@ -113,11 +113,11 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
     answered(asked, response, durationMs) {
       const path = namelessPath(asked.path)
       meter.answered(path, response.status)
-      tellAnswer({ ...asked, path }, response, durationMs)
+      tellAnswer({ ...asked, path: pathOf(path) }, response, durationMs)
     },
     operator(asked, response, durationMs) {
       meter.operator(response.status)
-      tellAnswer(asked, response, durationMs)
+      tellAnswer({ ...asked, path: operatorPath(asked.path) }, response, durationMs)
     },
     ...outgoing(meter, bounded),
     failed(error, message, given = {}) {
@@ -212,6 +212,20 @@ function pathOf(path: string): string {
 /** As the registry writes it: what stands for a name in it may be a participant [LOG2]. */
 function namelessPath(path: string): string {
   return routeAt(path)?.route.path ?? (path.startsWith('/v1/server/') ? '(unknown)' : path)
+}
+
+const ofProducts = /^\/admin\/api\/products\/[^/]*\/(.*)$/
+const ofKeys = /^\/admin\/api\/keys\/[^/]*\/(disable|enable|rotate)$/
+
+/** A path of the listener for operators. What is below a product is what backends ask, with the same names in it [ADM2, LOG2]. */
+function operatorPath(path: string): string {
+  const below = ofProducts.exec(path)?.[1]
+  if (below !== undefined) {
+    const known = below === 'search' ? '/v1/server/search' : namelessPath(`/v1/server/${below}`)
+    return known.replace('/v1/server/', '/admin/api/products/{product}/')
+  }
+  const change = ofKeys.exec(path)?.[1]
+  return change === undefined ? pathOf(path) : `/admin/api/keys/{key_id}/${change}`
 }
 
 /** `path` has no query; whose request it was is looked up where it is told. */
