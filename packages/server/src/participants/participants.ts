@@ -37,8 +37,7 @@ export interface ParticipantsOptions {
   readonly groups: Pick<Groups, 'forget'>
   readonly audit: Pick<AuditStore, 'forget'>
   readonly erasures: Erasures
-  /** Ends a call, and tells both sides. */
-  /** Ends a live call of somebody; a call to a group only stops ringing there [GROUP1]. */
+  /** Ends a live call of somebody, and tells both sides. A call to a group only stops ringing there [GROUP1]. */
   readonly endCall: (call: LiveCall, participant: Participant) => Promise<unknown>
   /** Writes what this process still holds for timelines. */
   readonly flush: () => Promise<void>
@@ -81,23 +80,11 @@ export function readUntil(text: string | undefined, now: number): number | strin
 
 export function createParticipants(options: ParticipantsOptions): Participants {
   const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, groups, audit } = options
-  const { endCall, flush, hasOthers, now } = options
+  const { endCall, now } = options
 
   async function liveCallsOf({ product, role, userId }: Participant): Promise<CallView[]> {
     const page = await seenCalls.page(product, { status: 'live', role, userId, limit: '100' })
     return page.ok ? [...page.data] : []
-  }
-
-  /** Who is still connected could do what names it again. */
-  async function gone(participant: Participant): Promise<void> {
-    const deadline = performance.now() + leaveMs
-    while ((await sessions.seen(participant)).length > 0) {
-      if (performance.now() > deadline)
-        throw new StoreError('unavailable', 'Not all sockets of the participant are closed.')
-      await Bun.sleep(lookMs)
-    }
-    if (hasOthers()) await Bun.sleep(othersWriteMs)
-    await flush()
   }
 
   async function endCalls(participant: Participant): Promise<void> {
@@ -110,16 +97,17 @@ export function createParticipants(options: ParticipantsOptions): Participants {
   async function eraseAll(participant: Participant, count: Count): Promise<number> {
     const before = now()
     await revoked.revoke(participant, before)
-    await gone(participant)
+    await gone(options, participant)
     await endCalls(participant)
     await online.erase(participant)
     await groups.forget(participant)
-    await audit.forget(participant)
     await count('devices', await devices.forgetAll(participant))
     // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
     await timeline.forgetParticipant(participant, (entries) => count('timelineEntries', entries))
     await calls.erase(participant, (erased) => count('calls', erased))
     await webhooks.erase(participant, (deliveries) => count('webhookDeliveries', deliveries))
+    // Last: while the rest is erased, somebody may have it disconnected, which is written down.
+    await audit.forget(participant)
     return before
   }
 
@@ -151,6 +139,18 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     isErasing: erasing.isUnderWay,
     erasureHeard: erasing.heard,
   }
+}
+
+/** Resolves when nobody is connected and all is written: a client that stays could do something that names the participant again. */
+async function gone({ sessions, hasOthers, flush }: ParticipantsOptions, participant: Participant): Promise<void> {
+  const deadline = performance.now() + leaveMs
+  while ((await sessions.seen(participant)).length > 0) {
+    if (performance.now() > deadline)
+      throw new StoreError('unavailable', 'Not all sockets of the participant are closed.')
+    await Bun.sleep(lookMs)
+  }
+  if (hasOthers()) await Bun.sleep(othersWriteMs)
+  await flush()
 }
 
 function viewOfSession({ sessionId, deviceId, extended, openedAt, appVersion }: SeenSession) {
