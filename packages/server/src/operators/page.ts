@@ -30,12 +30,18 @@ interface Content {
 }
 
 /** The files of the operator's page. Each is made and compressed once, on the first request, so there is no build step. */
-export function createPage() {
+export function createPage(read: (name: PageFile) => Promise<string> = readPageFile) {
   const contents = new Map<PageFile, Promise<Content>>()
 
   async function pack(name: PageFile): Promise<Content> {
-    const plain = new TextEncoder().encode(await readPageFile(name))
-    return { plain, gzipped: Bun.gzipSync(plain, { level: 9 }) }
+    try {
+      const plain = new TextEncoder().encode(await read(name))
+      return { plain, gzipped: Bun.gzipSync(plain, { level: 9 }) }
+    } catch (error) {
+      // The next request tries again.
+      contents.delete(name)
+      throw error
+    }
   }
 
   /** `name`: what follows /admin/. Undefined where there is no such file. */
