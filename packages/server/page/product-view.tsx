@@ -154,7 +154,7 @@ function Keys({ product, keys, onChanged }: KeysProps) {
                 }
                 act={() => change(`keys/${encodeURIComponent(id)}/${state === 'enabled' ? 'disable' : 'enable'}`)}
               />
-              {origin === 'cli' && (
+              {(origin === 'cli' || origin === 'page') && (
                 <Do
                   label="Rotate"
                   question={`Give ${id} a new secret? The old one stays valid for a day.`}

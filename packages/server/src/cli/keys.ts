@@ -1,7 +1,7 @@
 /** `ringwire keys …`: product keys of application backends [TOK4]. */
 import type { Command } from 'commander'
 import type { ProductKey, ProductStore } from '../ports/product-store.ts'
-import { keyView, longestGraceS, newKeyId, newSecret, productRule, usualGraceS } from '../products/keys.ts'
+import { isRotatable, keyView, longestGraceS, newKeyId, newSecret, productRule, usualGraceS } from '../products/keys.ts'
 import { hashSecret } from '../products/product-auth.ts'
 import {
   CommandFailure,
@@ -135,7 +135,7 @@ async function rotate(
   const id = await withStore(surroundings, async (store) => {
     const key = await requireKey(store.products, typed, now)
     const { keyId: id } = key
-    if (key.origin !== 'cli') {
+    if (!isRotatable(key)) {
       const where = key.origin === 'bootstrap' ? 'in RINGWIRE_BOOTSTRAP_KEYS' : 'by the demo'
       throw new CommandFailure(exitCodes.failed, `The secret of ${id} is set ${where}: change it there.`)
     }

@@ -97,6 +97,14 @@ describe('keys', () => {
       err: expect.stringContaining('RINGWIRE_BOOTSTRAP_KEYS'),
     })
   })
+
+  test("a key that was made on the operator's page is rotated here, too", async () => {
+    const { products, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
+    await products.putKey({ keyId: 'paged', secretHash: new Uint8Array(32), products: ['a'], origin: 'page' }, 0)
+    await close()
+    const { secret } = await json<{ secret: string }>('keys rotate paged')
+    expect(await authenticate('paged', secret)).toBe('ok')
+  })
 })
 
 describe('webhooks', () => {

@@ -6,6 +6,7 @@ import type { KeyStore, ProductKey } from '../ports/product-store.ts'
 import { readBody } from '../products/endpoint.ts'
 import {
   isProductName,
+  isRotatable,
   keyView,
   longestGraceS,
   newKeyId,
@@ -30,7 +31,7 @@ export function createKeyApi({ products, audit, now }: KeyApiOptions) {
     const names = readProducts(body.products)
     if (names === undefined) return failure('INVALID_REQUEST_BODY', { message: productsRule })
     const [keyId, secret] = [newKeyId(), newSecret()]
-    await products.putKey({ keyId, secretHash: hashSecret(secret), products: names, origin: 'cli' }, now())
+    await products.putKey({ keyId, secretHash: hashSecret(secret), products: names, origin: 'page' }, now())
     await audit.record({ actor, action: 'key.create', subject: keyId, detail: { products: names } })
     return json(200, { success: true, key_id: keyId, secret, products: names })
   }
@@ -43,10 +44,11 @@ export function createKeyApi({ products, audit, now }: KeyApiOptions) {
       return json(200, { success: true, key_id: keyId, state: disabled ? 'disabled' : 'enabled' })
     }
 
-  const rotate: Answer = async (request, { keyId, origin }, actor) => {
+  const rotate: Answer = async (request, key, actor) => {
+    const { keyId } = key
     const body = await readBody(request)
     if (body instanceof Response) return body
-    if (origin !== 'cli') return failure('INVALID_REQUEST_BODY', { message: elsewhere })
+    if (!isRotatable(key)) return failure('INVALID_REQUEST_BODY', { message: elsewhere })
     const { grace_s: grace = usualGraceS } = body
     if (!(typeof grace === 'number' && Number.isInteger(grace) && grace >= 0 && grace <= longestGraceS))
       return failure('INVALID_REQUEST_BODY', { message: `grace_s must be a whole number from 0 to ${longestGraceS}.` })

@@ -7,8 +7,8 @@ export interface ProductKey {
   readonly secretHashes: readonly Uint8Array[]
   readonly products: readonly string[]
   readonly disabled: boolean
-  /** Listed in RINGWIRE_BOOTSTRAP_KEYS, or made on the command line. */
-  readonly origin: 'bootstrap' | 'cli' | 'demo'
+  /** Where it was made: in RINGWIRE_BOOTSTRAP_KEYS, by a command, on the operator's page, or by the demo. */
+  readonly origin: 'bootstrap' | 'cli' | 'page' | 'demo'
   readonly createdAt: number
 }
 

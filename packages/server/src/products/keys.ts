@@ -21,6 +21,11 @@ export function isProductName(text: string): boolean {
   )
 }
 
+/** Whether a person may give it another secret. The start of the service sets the secrets of all others. */
+export function isRotatable({ origin }: Pick<ProductKey, 'origin'>): boolean {
+  return origin === 'cli' || origin === 'page'
+}
+
 /** A key, without what is kept of its secrets. */
 export function keyView(key: ProductKey) {
   return {

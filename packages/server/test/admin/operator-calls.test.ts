@@ -199,7 +199,7 @@ test('[ADM2] keys are made, given new secrets and disabled; each is written down
   expect(await works(rotated.secret)).toBe(200)
   const shown = await ask('keys')
   expect(shown.data.find(({ key_id }: { key_id: string }) => key_id === made.key_id)).toMatchObject({
-    ...{ products: ['clinic', 'shop'], state: 'enabled', origin: 'cli' },
+    ...{ products: ['clinic', 'shop'], state: 'enabled', origin: 'page' },
   })
   const { data } = await ask('audit?limit=4')
   expect(data.map(({ action, subject }: { action: string; subject: string }) => [action, subject])).toEqual(
