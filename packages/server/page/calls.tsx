@@ -106,7 +106,7 @@ function Filter({ product, products, status, q }: FilterProps) {
       class="filter"
       onSubmit={(event) => {
         event.preventDefault()
-        // Who searches means calls of any time.
+        // A search looks at all calls, not only at those that go on.
         go(text !== q && status === 'live' ? { status: 'any' } : {})
       }}
     >

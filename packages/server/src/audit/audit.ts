@@ -7,7 +7,7 @@
  */
 import { type AuditActor, type AuditEntry, type AuditStore, auditIdAt, newAuditId } from '../ports/audit.ts'
 
-/** What is left out is empty. */
+/** Fields that are left out are empty. */
 export interface Change extends Partial<Omit<AuditEntry, 'id' | 'actor' | 'action'>> {
   readonly actor: AuditActor
   readonly action: string

@@ -17,7 +17,7 @@ export interface AuditPage {
   readonly next_cursor: string | null
 }
 
-/** `cursor`: of the page before. One that is none means the first page. */
+/** `cursor`: the `next_cursor` of the previous page. Any other text means the first page. */
 export async function auditPage(
   audit: Pick<AuditStore, 'list'>,
   { product, limit, cursor }: { product: string | undefined; limit: number; cursor: string | undefined },

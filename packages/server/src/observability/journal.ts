@@ -217,7 +217,7 @@ function namelessPath(path: string): string {
 const ofProducts = /^\/admin\/api\/products\/[^/]*\/(.*)$/
 const ofKeys = /^\/admin\/api\/keys\/[^/]*\/(disable|enable|rotate)$/
 
-/** A path of the listener for operators. What is below a product is what backends ask, with the same names in it [ADM2, LOG2]. */
+/** As a path of an operator is logged. Below a product there are the paths of backends, with the same names in them [ADM2, LOG2]. */
 function operatorPath(path: string): string {
   const below = ofProducts.exec(path)?.[1]
   if (below !== undefined) {

@@ -116,7 +116,7 @@ export function createMachine({ workers, ownCounts, operateMs }: MachineOptions)
           if (!isKnown(member)) continue
           const answer = await ask(member, 'operate', asked, operateMs)
           if (answer !== undefined) return responseOf(answer)
-          // A worker that hung or ended meanwhile may have done what it was asked.
+          // A worker that hung or ended meanwhile may have made the change.
           if (asked.method !== 'GET') break
         }
         return responseOf(unavailable('No worker has answered. Look whether it was done, and ask again.'))
@@ -136,7 +136,7 @@ async function ask<Q extends Question>(
   if (member.isSilent) return undefined
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => {
-    // A request of an operator may take long at a worker that is well: the metrics, each second, find one that hangs.
+    // A request of an operator may take long although the worker is well. The metrics, every second, find a worker that hangs.
     if (question !== 'operate') member.isSilent = true
     resolve(undefined)
   }, limitMs)

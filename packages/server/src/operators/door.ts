@@ -1,6 +1,6 @@
 /**
- * Who may use the operator's page and what is below /admin/api/ [ADM2]: whoever has the admin token, or entered it in this
- * browser.
+ * Lets operators use the page and the paths below /admin/api/ [ADM2]: with the admin token, or with the cookie of a browser in
+ * which it was entered.
  *
  *   const door = createDoor({ tokens, counters, now, answer })
  *   door(request, path, address)   → the answer to a path that begins with /admin
@@ -30,7 +30,7 @@ export interface DoorOptions {
   readonly answer: (asked: OperatorRequest) => Promise<Response>
 }
 
-/** Requests of one address (IPv6: of its /64). The page asks once in two seconds. */
+/** How often one address (IPv6: its /64) may ask. The page asks every two seconds. */
 const requestRate = { count: 1_200, seconds: 60 }
 const maxNameLength = 60
 const csrfHeader = 'x-ringwire-admin'
@@ -60,7 +60,7 @@ export function createDoor({ tokens, counters, now, answer }: DoorOptions) {
       return empty(204, { 'Set-Cookie': cookie(request, '', 0) })
     }
     const visit = visits.find(secret)
-    // The page asks whether it has to show the form: that is no failure.
+    // The page asks this to know whether it has to show the form.
     if (request.method === 'GET')
       return json(200, { success: true, signed_in: visit !== undefined, name: visit?.name ?? '' })
     return failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, POST, DELETE' } })
@@ -104,8 +104,8 @@ const foreign = {
 }
 
 /**
- * Whether another site may have brought this request about. A form cannot send the header, and a script of another site needs
- * a leave that is never given (CORS). Browsers also say where a request comes from.
+ * Whether another site may have made the browser send this request. A form cannot send the header. A script of another site would
+ * need a permission that the service never gives (CORS). Browsers also say which site a request comes from.
  */
 function isForeign({ method, headers }: Request): boolean {
   const site = headers.get('sec-fetch-site')

@@ -9,10 +9,10 @@ export interface NowOptions {
   readonly now: () => number
 }
 
-/** A store that is slow holds the page up no longer: it is told by what it said last. In ms. */
+/** How long the page waits for a slow store before it shows what the store said last, in ms. */
 const healthMs = 10
 
-/** What the operator's page begins with [ADM2]. It reads what is counted already: nothing of it grows with the sockets. */
+/** Makes the first view of the operator's page [ADM2] from what is counted already, so its cost does not grow with the sockets. */
 export function createNow({ status, samples, now }: NowOptions) {
   let lastHealth: HealthReport | undefined
 
@@ -44,7 +44,7 @@ export function createNow({ status, samples, now }: NowOptions) {
   }
 }
 
-/** The processes of this machine, and those that they know of: by their run, so that a dead one is not taken for its next. */
+/** The processes of this machine, and those that they know. A process that was started again under the same name is another one. */
 function nodesOf(present: readonly ProcessPresent[]) {
   const others = present.flatMap(({ others }) => others).map((node) => ({ ...node, isHere: false }))
   const here = present.map((node) => ({ ...node, isHere: true }))

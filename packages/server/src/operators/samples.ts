@@ -1,5 +1,5 @@
 /**
- * What the charts of the operator's page are drawn from: every few seconds, what happened since the last look at the metrics.
+ * Collects the points of the charts on the operator's page. Each point says what happened between two looks at the metrics.
  */
 import type { Family, Sample as Series } from '../observability/families.ts'
 
@@ -114,7 +114,7 @@ function pointBetween(before: Look, after: Look): Point {
   }
 }
 
-/** The service's own failures: what a client did wrong is none. */
+/** Whether the service failed. A request that the client got wrong does not count. */
 const isFailure = (result: string) =>
   result === 'SERVICE_UNAVAILABLE' || result === 'INTERNAL_ERROR' || /^5\d\d$/.test(result)
 const round = (value: number) => Math.max(0, Math.round(value * 1_000) / 1_000)

@@ -67,7 +67,7 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       const isNew = !participants.isErasing(participant)
       const erased = await participants.erase(participant)
       if (erased === undefined) {
-        // Who asks again and again is written down once.
+        // A client asks again until it is done: one entry is enough.
         if (isNew) await begun()
         return failure('SERVICE_UNAVAILABLE', { message: goesOn, headers: retryAfter(againMs) })
       }

@@ -42,7 +42,7 @@ export interface ProductEndpoint {
   readonly answer: (asked: ProductRequest, heard?: Heard) => Promise<Response>
 }
 
-/** What an endpoint answers. `begun` is for what goes on after its answer: the log must not depend on who asks again. */
+/** Answers a request. An answer calls `begun` if the change goes on after it: nobody may ask again when it is done. */
 export type Answer = (asked: ProductRequest, begun: () => Promise<void>) => MaybePromise<Response>
 
 export function createProductEndpoint(
@@ -60,7 +60,7 @@ export function createProductEndpoint(
       if (response.ok) await heard(asked, 'done')
       return response
     } catch (error) {
-      // What it did before it failed stays, and a request that repeats it may find nothing left to do [ADM3].
+      // It may have done a part before it failed. A request that repeats it may find nothing left to do [ADM3].
       await heard(asked, 'begun')
       throw error
     }
