@@ -5,6 +5,7 @@ import { StoreError } from '../ports/store-error.ts'
 import { inBatches } from '../time/in-batches.ts'
 import type { createHandingOn } from './handing-on.ts'
 import type { KnownCalls } from './known-calls.ts'
+import type { LateRings } from './late-rings.ts'
 import { HolderGone } from './places.ts'
 import type { createTurns } from './turns.ts'
 
@@ -13,6 +14,7 @@ export type CaughtUp = 'done' | 'later' | 'away'
 
 export interface CatchingUpParts {
   readonly known: KnownCalls
+  readonly lateRings: Pick<LateRings, 'watch' | 'heard' | 'retry'>
   readonly inTurn: ReturnType<typeof createTurns>
   readonly handOnLeft: ReturnType<typeof createHandingOn>['handOnLeft']
   /** What is left of a call that not everybody is known to have been told of; oldest version first. */
@@ -21,12 +23,20 @@ export interface CatchingUpParts {
 }
 
 /** Hands on what was committed and not handed on by anybody: of one call, and of all that could not be handed on. */
-export function createCatchingUp({ known, inTurn, handOnLeft, leftOf, load }: CatchingUpParts) {
+export function createCatchingUp({ known, lateRings, inTurn, handOnLeft, leftOf, load }: CatchingUpParts) {
   const { undelivered, learn, toldOf } = known
 
   async function catchUp(call: Call): Promise<CaughtUp> {
     const key = callKey(call)
     learn(call)
+    lateRings.heard(key, call.version)
+    const upTo = toldOf(key)
+    const caughtUp = tellRest(key, call)
+    // What is left may begin with a ring.
+    return call.status === 'ringing' && upTo < call.version ? lateRings.watch(key, upTo, caughtUp) : caughtUp
+  }
+
+  async function tellRest(key: string, call: Call): Promise<CaughtUp> {
     let failure: 'later' | 'away' | undefined
     const isDone = await inTurn(key, async () => {
       if (toldOf(key) < call.version) {
@@ -47,6 +57,7 @@ export function createCatchingUp({ known, inTurn, handOnLeft, leftOf, load }: Ca
   }
 
   async function retry(): Promise<void> {
+    lateRings.retry()
     let isAway = false
     await inBatches([...undelivered], async (key) => {
       const call = known.calls.get(key)

@@ -48,8 +48,11 @@ function setUp(openedAt = 0) {
   const committed: Step[] = []
   const failures: unknown[] = []
   const broken = { on: false }
-  /** Rings wait for it on their way. */
-  const way: { until?: Promise<void> } = {}
+  /** Rings wait for it on their way; they may arrive and nobody hears of that. */
+  const way: { until?: Promise<void>; isUnknown?: boolean } = {}
+  /** After which versions the store was asked for steps, and what that answers instead. */
+  const reads: number[] = []
+  const reading: { instead?: Promise<readonly Step[]> } = {}
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const delivery = createDelivery({
     sessions: {
@@ -57,12 +60,16 @@ function setUp(openedAt = 0) {
       async appendLive(...how) {
         if (broken.on) await away()
         await way.until
-        return sessions.appendLive(...how)
+        sessions.appendLive(...how)
+        if (way.isUnknown) throw new StoreError('unknown', 'no answer')
       },
     },
     now: () => time,
-    stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
-    isHeldElsewhere: () => false,
+    stepsAfter(_, version) {
+      reads.push(version)
+      return reading.instead ?? committed.filter(({ call }) => call.version > version)
+    },
+    isHeldElsewhere: ({ node }) => node === 'elsewhere',
     leftOf: () => left,
     load: () => undefined,
     onToldLeft(rows) {
@@ -97,6 +104,8 @@ function setUp(openedAt = 0) {
     apply,
     broken,
     way,
+    reads,
+    reading,
     call,
     invited,
     final: withNotice(over, 'call.ended', overData(over.call, null)),
@@ -136,23 +145,135 @@ test('[ORD2] [REL2] what the callee sends waits for the answer, also where nobod
   expect(told).toEqual(['call.accepted', 'webrtc.answer'])
 })
 
-test('[RING1] a ring that comes after another node has told of the end stops again, and one that was there before hears nothing twice', async () => {
-  for (const isSlow of [true, false]) {
-    const { delivery, told, commit, apply, way, invited, final } = setUp()
-    time = invited.call.startedAt
-    const { promise, resolve } = Promise.withResolvers<void>()
-    if (isSlow) way.until = promise
-    const rung = apply(invited)
-    if (!isSlow) await rung
-    commit(invited, final)
+/** A ring on its way, of which others commit the rest meanwhile. */
+function setUpRing(change: (step: Step) => Step = (step) => step, rest?: (ring: Call) => readonly Step[]) {
+  const set = setUp()
+  const caller = { sessionId: 'session-1', participant: participant('caller'), deviceId: null, extended: false }
+  set.sessions.open(caller, openSink({}), 0)
+  const { promise: arrival, resolve: arrive } = Promise.withResolvers<void>()
+  const ring = change(set.invited)
+  time = ring.call.startedAt
+  set.way.until = arrival
+  const rung = set.apply(ring)
+  set.commit(ring, ...(rest?.(ring.call) ?? [set.final]))
+  return { ...set, rung, arrive }
+}
+
+test('[RING1] a ring that comes after another node has told of the end stops again', async () => {
+  for (const how of ['learn', 'hear', 'catchUp'] as const) {
+    const { delivery, told, reads, final, rung, arrive } = setUpRing()
     // Where it does not ring yet the other node tells nobody.
-    if (!isSlow) await apply(final)
     delivery.hear(callKey(final.call), 2)
-    resolve()
+    if (how === 'learn') delivery.learn(final.call)
+    const caughtUp = how === 'catchUp' && delivery.catchUp(final.call)
+    arrive()
     await rung
-    await delivery.catchUp(final.call)
+    await caughtUp
+    await untilTold(told, 2)
     expect(told).toEqual(['call.ringing', 'call.ended'])
+    expect(reads).toEqual([1])
   }
+})
+
+/** What nobody waits for takes no time of its own in these tests. */
+async function untilTold(told: readonly string[], count: number): Promise<void> {
+  for (let turns = 0; told.length < count && turns < 100; turns++) await Promise.resolve()
+}
+
+test('[RING1] an answer to a ring that has arrived costs no look, and neither does what was known before', async () => {
+  const { delivery, told, reads, apply, invited, final } = setUp()
+  time = invited.call.startedAt
+  await apply(invited)
+  await apply(final)
+  delivery.learn(final.call)
+  delivery.hear(callKey(final.call), 2)
+  await delivery.catchUp(final.call)
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+  expect(reads).toEqual([])
+  const own = setUpRing()
+  own.delivery.learn(own.invited.call)
+  own.delivery.hear(callKey(own.final.call), 1)
+  own.arrive()
+  await own.rung
+  expect(own.reads).toEqual([])
+})
+
+test('[RING1] a ring that may have arrived without an answer is looked after once, and then it is done', async () => {
+  const { delivery, told, reads, way, final, rung, arrive } = setUpRing()
+  way.isUnknown = true
+  delivery.learn(final.call)
+  delivery.hear(callKey(final.call), 2)
+  arrive()
+  await rung
+  await untilTold(told, 2)
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+  delivery.hear(callKey(final.call), 3)
+  await delivery.retry()
+  expect(reads).toEqual([1])
+})
+
+test('[RING1] nobody waits for the look, and it comes again where the store was away', async () => {
+  const { delivery, told, reads, reading, apply, final, rung, arrive } = setUpRing()
+  const { promise, reject } = Promise.withResolvers<readonly Step[]>()
+  reading.instead = promise
+  delivery.learn(final.call)
+  delivery.hear(callKey(final.call), 2)
+  arrive()
+  await rung
+  await apply(final)
+  expect(told).toEqual(['call.ringing'])
+  reject(new StoreError('unavailable', 'away'))
+  reading.instead = undefined as never
+  await Bun.sleep(0)
+  await delivery.retry()
+  await untilTold(told, 2)
+  await delivery.retry()
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+  expect(reads).toEqual([1, 1])
+})
+
+test('[RING1] [GROUP1] the ring of a turn stops again, too, and nobody stops who has its next turn', async () => {
+  const group = { name: 'all', members: ['callee', 'other'], declined: [] }
+  const inTurn = (call: Call, version: number, member: string | null): Call => ({
+    ...{ ...call, version, callee: { ...call.callee, userId: '' } },
+    group: { ...group, turns: { member, until: 0, memberRingMs: 1, next: 0, count: 1, hasRung: true, rang: [] } },
+  })
+  for (const [member, expected] of [
+    [null, ['call.ringing', 'call.cancelled']],
+    ['callee', ['call.ringing']],
+  ] as const) {
+    const to = { place: 'rung', except: [], member: 'callee' } as const
+    const notice = { to, event: 'call.cancelled', data: {} } as unknown as Notice
+    const { delivery, told, rung, arrive, call } = setUpRing(
+      (step) => turnOf(step, inTurn(step.call, 1, 'callee')),
+      (ring) => [
+        { call: inTurn(ring, 2, null), event: { type: 'passed', at: time, by: null, notices: [notice] } },
+        { call: inTurn(ring, 3, member), event: { type: 'turn', at: time, by: null, notices: [] } },
+      ],
+    )
+    delivery.hear(callKey(call), 3)
+    arrive()
+    await rung
+    await untilTold(told, 3)
+    expect(told).toEqual([...expected])
+  }
+})
+
+function turnOf(step: Step, call: Call): Step {
+  const notices = step.event.notices.map((notice) => ({ ...notice, to: { ...notice.to, member: 'callee' } }) as Notice)
+  return { call, event: { ...step.event, type: 'turn', notices } }
+}
+
+test('[RING1] where the place of the caller is elsewhere nobody says what was committed: it looks', async () => {
+  const { reads, told, rung, arrive } = setUpRing((step) => {
+    const call = step.call as RingingCall
+    return { ...step, call: { ...call, callerPlace: { ...call.callerPlace, node: 'elsewhere' } } }
+  })
+  arrive()
+  await rung
+  await untilTold(told, 2)
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+  expect(reads).toEqual([1])
 })
 
 test('[XFER1] who knows an old version of the first call tells of its end after the answer of the new one', async () => {

@@ -64,17 +64,17 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     catchUpFirst: (ref) => catchUpFirst(ref),
   })
   const inTurn = createTurns(undelivered, onError)
-  const lateRings = createLateRings({ ...options, notices, inTurn })
-  const { catchUp, catchUpFirst, retry } = createCatchingUp({ known, inTurn, leftOf, load, handOnLeft })
+  const lateRings = createLateRings({ ...options, notices })
+  const { catchUp, catchUpFirst, retry } = createCatchingUp({ known, lateRings, inTurn, leftOf, load, handOnLeft })
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)
     const before = known.calls.get(key)
     learn(step.call)
     nodes.tell(step.call)
-    lateRings.began(step)
     const work = () => applyNow(key, step, before)
-    return inTurn(key, () => (first === undefined ? work() : first.then(work)))
+    const told = inTurn(key, () => (first === undefined ? work() : first.then(work)))
+    return lateRings.watchStep(step, before, told)
   }
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
@@ -84,7 +84,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const isLate = now() - step.event.at > lateMs
     if (!isLate && upTo >= version) return
     // Nobody else has heard of a call that has just begun.
-    if (!isLate && version === upTo + 1) return andThen(handOn(key, step, before), () => lateRings.done(step))
+    if (!isLate && version === upTo + 1) return handOn(key, step, before)
     return andThen(leftOf(step.call), (left) =>
       // Others have told what came before: mostly the ring of an answer.
       !isLate && left[0]?.version === version ? handOn(key, step) : handOnLeft(key, step.call, left, version),
@@ -97,11 +97,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       hear(key, version)
       lateRings.heard(key, version)
     },
-    learn,
-    sweep(at, live) {
-      lateRings.sweep(at)
-      return known.sweep(at, live)
+    learn(call) {
+      learn(call)
+      lateRings.heard(callKey(call), call.version)
     },
+    sweep: known.sweep,
     apply,
     appendToPlace: places.append,
     adopt(call) {
