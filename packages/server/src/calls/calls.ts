@@ -7,12 +7,13 @@ import type { Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createInvite, type Invite, type InvitesOptions } from './invites.ts'
+import { createLeavingSince } from './leaving-groups.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 import { createTransfer, type Transfer } from './transfers.ts'
 import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
 
 export type CallsOptions = TransitionsOptions &
-  Omit<InvitesOptions, 'transitions'> & {
+  Omit<InvitesOptions, 'transitions' | 'leavingSince'> & {
     readonly sessions: Pick<Sessions, 'append' | 'acknowledge' | 'knowsEnd'>
     /** Whether a product lets devices take calls from each other [TAKE1]. */
     readonly mayTake: (product: string) => boolean
@@ -51,6 +52,7 @@ export interface Calls {
 export function createCalls(options: CallsOptions): Calls {
   const { sessions, store, mayTake } = options
   const transitions = createTransitions(options)
+  const leavingSince = createLeavingSince({ ...options, run: transitions.run })
   const ask = createAsk(options, transitions)
 
   /** Where else it rings only matters for `busy`: any other reject works while the sessions' store is away. */
@@ -62,8 +64,8 @@ export function createCalls(options: CallsOptions): Calls {
   }
 
   return {
-    invite: createInvite({ ...options, transitions }),
-    transfer: createTransfer({ ...options, transitions }),
+    invite: createInvite({ ...options, transitions, leavingSince }),
+    transfer: createTransfer({ ...options, transitions, leavingSince }),
     alerting: createAlerting(options),
     rejectRinging: createRejectRinging(options, transitions),
     run: transitions.run,

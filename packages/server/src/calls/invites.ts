@@ -15,6 +15,7 @@ import type { Recorder } from '../timeline/recorder.ts'
 import type { AskBackend } from './ask-backend.ts'
 import { countedAs, createFindGroup, isAnybodyThere, type Named, readNamed } from './called-groups.ts'
 import type { WithQuality } from './end-quality.ts'
+import type { LeavingSince } from './leaving-groups.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 import type { Transitions } from './transitions.ts'
 
@@ -32,6 +33,7 @@ export interface InvitesOptions {
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly transitions: Transitions
+  readonly leavingSince: LeavingSince
   readonly limits: InviteLimits
   readonly recorder: Pick<Recorder, 'record'>
   readonly withQuality: WithQuality
@@ -135,7 +137,7 @@ interface Ready {
 
 /** Commits what is decided on an invite, and hands it on. */
 function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<typeof createWaitingCalls>) {
-  const { store, sessions, transitions, limits, withQuality, clock } = options
+  const { store, sessions, transitions, leavingSince, limits, withQuality, clock } = options
   const { commit, handOn, losesDeadHolder } = transitions
 
   return async function settle(ready: Ready): Promise<Outcome<CallInvited>> {
@@ -171,7 +173,7 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter))) return settle(ready)
     const invited = invitedData(call, delivered)
     const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
-    return { ok: true, value, handedOn }
+    return { ok: true, value, handedOn: isNew ? leavingSince(call, handedOn) : handedOn }
   }
 }
 

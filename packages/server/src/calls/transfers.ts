@@ -23,6 +23,7 @@ type Options = Pick<
   | 'groups'
   | 'products'
   | 'transitions'
+  | 'leavingSince'
   | 'limits'
   | 'withQuality'
   | 'askBackend'
@@ -129,7 +130,8 @@ type Decide = (situation: InviteSituation, invite: InviteCommand, now: number) =
 
 /** Asks the limits and the backend, commits what is decided, and hands it on. */
 function createSettleTransfer(options: Options) {
-  const { store, products, transitions, limits, withQuality, askBackend, clock, ringTimeoutMs, newUuid } = options
+  const { store, products, transitions, leavingSince, limits, withQuality } = options
+  const { askBackend, clock, ringTimeoutMs, newUuid } = options
   const { commit, handOn } = transitions
 
   /** As with an invite, what leaves no call behind does not count [INV8]. */
@@ -160,7 +162,8 @@ function createSettleTransfer(options: Options) {
       await refund(asked, invite)
       return refused(errorOf(decision))
     }
-    const handedOn = handOn(decision).then(() => {})
+    const told = handOn(decision).then(() => {})
+    const handedOn = leavingSince(decision.call, told)
     return { ok: true, value: { call_uuid: ref.callUuid, new_call_uuid: decision.call.callUuid }, handedOn }
   }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { ringing } from '../ports/call-store.fixture.ts'
 import { newSessionId } from '../ports/session-id.ts'
 import { openSink } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -15,6 +16,7 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
   const sessionId = newSessionId(ann)
   sessions.open({ sessionId, participant: ann, deviceId: null, extended: false }, sink, 0)
   const done: string[] = []
+  const live = [ringing()]
   const doing = async (what: string) => {
     done.push(what)
     return 0
@@ -24,7 +26,7 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
     seenCalls: { page: () => ({ ok: true, data: [], next_cursor: null }) },
     devices: { of: () => [], forgetAll: () => doing('devices') },
     revoked: { revoke: async () => void doing('tokens') },
-    calls: { liveCallsOf: () => [], erase: () => doing('calls') },
+    calls: { liveCallsOf: () => live.splice(0), erase: () => doing('calls') },
     timeline: { forgetParticipant: () => doing('timeline') },
     webhooks: { erase: () => doing('webhooks') },
     online: { erase: async () => void doing('online') },
@@ -44,8 +46,9 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
   expect(done.slice(1)).toEqual([
     'tokens',
     'flush',
-    'online',
     'groups',
+    'end',
+    'online',
     'devices',
     'timeline',
     'calls',

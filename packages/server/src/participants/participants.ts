@@ -98,9 +98,10 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     const before = now()
     await revoked.revoke(participant, before)
     await gone(options, participant)
+    // A call to one of its groups that begins from here on does not ring at it, so none is missed.
+    await groups.forget(participant)
     await endCalls(participant)
     await online.erase(participant)
-    await groups.forget(participant)
     await count('devices', await devices.forgetAll(participant))
     // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
     await timeline.forgetParticipant(participant, (entries) => count('timelineEntries', entries))

@@ -160,6 +160,35 @@ export function registerInviteHook(name: string, start: Start): void {
       },
     )
 
+    scenario('[HOOK5] [GROUP1] members who leave while the backend decides stop ringing', async () => {
+      const [ben, eve] = [await pair(), await pair()]
+      const group = someone('group')
+      const put = (...members: string[]) => putGroup(service(), group, { members, strategy: 'all' })
+      await put(ben.calleeId, eve.calleeId)
+      const people = await pair()
+      let next = [eve.calleeId]
+      decider.about(group, async () => {
+        await put(...next)
+        return { decision: 'allow' }
+      })
+      const invite = () => people.caller.send('call.invite', { callee_role: 'agent', callee_group: group })
+      invite()
+      const { data } = await ben.callee.next('call.cancelled')
+      expect(data).toMatchObject({ reason: 'left_group', status: 'ringing' })
+      const { call_uuid } = (await eve.callee.next('call.ringing')).data
+      expect((await request(ben.callee, 'call.accept', { call_uuid }))?.error?.code).toBe('CALL_NOT_FOUND')
+      eve.callee.send('call.accept', { call_uuid })
+      await people.caller.next('call.accepted')
+      people.caller.send('call.end', { call_uuid })
+      await eve.callee.next('call.ended')
+      // Nobody is left.
+      next = []
+      invite()
+      expect((await people.caller.next('call.cancelled')).data).toMatchObject({ reason: 'ended_by_server' })
+      expect((await eve.callee.next('call.cancelled')).data).toMatchObject({ reason: 'left_group' })
+      expect(ben.callee.events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled', 'call.error'])
+    })
+
     scenario('[HOOK5] [GROUP1] who is called instead of a group rings for the time of the product', async () => {
       const group = someone('group')
       await putGroup(service(), group, { members: [], strategy: 'all', ring_ms: 300_000 })
