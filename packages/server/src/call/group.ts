@@ -12,8 +12,8 @@ import { withoutTurn } from './turns.ts'
 type MemberCommand = Extract<CallCommand, { readonly actor: Actor }>
 
 /**
- * What somebody hears who has no side of the call: a member, or a stranger. Undefined for a member at whom it rings, or whose
- * call is over: that is decided as for any callee.
+ * What somebody hears who has no side of the call: a member, or a stranger. Undefined for a member at whom it rings, who
+ * declines, or whose call is over: that is decided as for any callee.
  */
 export function refuseOutsider(call: Call, command: MemberCommand): Decision | undefined {
   const { participant } = command.actor
@@ -21,9 +21,17 @@ export function refuseOutsider(call: Call, command: MemberCommand): Decision | u
   if (command.type === 'arrive') return unchanged(call)
   if (!isLive(call) || ringsAt(call, participant)) return undefined
   // Who declined may say so again, and has no other say.
-  if (call.status === 'ringing')
-    return command.type === 'accept' ? refuse('CALL_INVALID_STATE', { status: call.status }) : unchanged(call)
+  if (call.status === 'ringing') {
+    if (command.type === 'accept') return refuse('CALL_INVALID_STATE', { status: call.status })
+    return declinesLate(call, command) ? undefined : unchanged(call)
+  }
   return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
+}
+
+/** The turn of a member may be over when its decline arrives: that counts for its next turns. */
+function declinesLate({ group }: RingingCall, { type, actor }: MemberCommand): boolean {
+  if (type !== 'reject' && type !== 'end') return false
+  return group !== undefined && membersLeft(group).includes(actor.participant.userId)
 }
 
 /** A member does not want the call: it rings on at the others, and is over where it rings at nobody else. */

@@ -239,7 +239,7 @@ function answers(): readonly Case[] {
       { type: 'accept', actor: ben },
       refused('CALL_INVALID_STATE', { status: 'ringing' }),
     ],
-    ['another member declines', ringing, reject(ann), same(ringing)],
+    ...lateDeclines(),
     [
       'its member declines',
       ringing,
@@ -272,6 +272,46 @@ function answers(): readonly Case[] {
       made(gone, {
         ...{ type: 'cancelled', by: byActor(caller) },
       }),
+    ],
+  ]
+}
+
+/** Members say no whose turn it is not, or not any more. */
+function lateDeclines(): readonly Case[] {
+  const twice = at({}, {}, { declined: ['carol'] })
+  const declined = (call: RingingCall, actor: typeof ben) => {
+    const { userId, role } = actor.participant
+    const left = { ...(call.group as CallGroup), declined: [...(call.group?.declined ?? []), userId] }
+    const except = ['b2', actor.sessionId]
+    return made(next({ ...call, group: left }), {
+      ...{ type: 'declined', by: byActor(actor) },
+      notices: [cancelled(userId, 'rejected_elsewhere', except, { user_id: userId, role })],
+    })
+  }
+  const last = at({ member: null, until: now, next: 3, rang: ['bob'] }, {}, { declined: ['carol', 'eve'] })
+  const rest = { name: 'all', members: ['bob'], declined: ['carol', 'eve', 'bob'] }
+  const ended = over(last, 'rejected', 'all_declined', rest)
+  const data = { ...heading, status: 'rejected', reason: 'all_declined', by: ofBob, ended_at: iso(now) } as const
+  const to = { place: 'rung', except: ['b2', 'b'], member: 'bob' } as const
+  const busy: CallCommand = { type: 'reject', actor: ann, reason: 'busy', rung: ['c'] }
+  const notices: CallEvent['notices'] = [
+    { to: { place: 'caller' }, event: 'call.rejected', data },
+    { to, event: 'call.cancelled', data: { ...data, reason: 'rejected_elsewhere' } },
+  ]
+  return [
+    ['another member declines', ringing, reject(ann), declined(ringing, ann)],
+    ['another member hangs up', ringing, { type: 'end', actor: ann, reason: null }, declined(ringing, ann)],
+    ['it declines after its turn', between, reject(ben), declined(between, ben)],
+    ['another member declines twice', twice, reject(ann), same(twice)],
+    ['it is busy after it has declined', twice, busy, same(twice)],
+    ['another member cancels', ringing, { type: 'cancel', actor: ann, reason: null }, same(ringing)],
+    ['another member sends', ringing, { type: 'relay', actor: ann }, same(ringing)],
+    ['another member is connected', ringing, { type: 'connected', actor: ann }, same(ringing)],
+    [
+      'the last one declines after its turn',
+      last,
+      reject(ben),
+      made(ended, { ...{ type: 'rejected', by: byActor(ben) }, notices }),
     ],
   ]
 }
