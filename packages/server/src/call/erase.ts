@@ -36,7 +36,8 @@ function noticeWithoutOutsider(notice: Notice, who: Erased): Notice {
   const { to } = notice
   const { metadata, ...data } = notice.data as unknown as Fields
   const by = data.by as WireParty | null | undefined
-  const address = 'member' in to && to.member === who.userId ? { ...to, member: '' } : to
+  // It has no sessions any more that could be meant.
+  const address = 'member' in to && to.member === who.userId ? { ...to, member: '', except: [] } : to
   return {
     ...notice,
     to: address,

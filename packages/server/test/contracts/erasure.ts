@@ -109,6 +109,38 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
       expect((await seen(callUuid)).call.group?.members).toEqual([])
     })
 
+    test('[GROUP1] [SRV2] who declined before its turn, or left with the last ones, is named in the call no more', async () => {
+      const [ann, ben, eve, max] = [
+        someone('ann'),
+        someone('ben', 'doctor'),
+        someone('eve', 'doctor'),
+        someone('max', 'doctor'),
+      ]
+      const callUuid = crypto.randomUUID()
+      const members = [ben, eve, max].map(({ participant: { userId } }) => userId)
+      const command = {
+        ...inviteCommand(ann, { ...ben.participant, userId: '' }, callUuid),
+        group: { name: 'all', members, isBusy: false, memberRingMs: 5_000 },
+      }
+      await harness.calls.invite(ann.participant, ann.participant, callUuid, (situation) =>
+        decideInvite(situation, command, Date.now()),
+      )
+      await run(ann, callUuid, { type: 'turn', member: there(members[0]), seen: 1 })
+      await run(eve, callUuid, { type: 'reject', actor: eve, reason: null, rung: [] })
+      await run(ann, callUuid, { type: 'leave', userIds: members })
+      expect((await seen(callUuid)).call).toMatchObject({ status: 'rejected', endReason: 'all_declined' })
+      for (const { participant } of [ben, eve, max]) {
+        const { calls } = await harness.calls.history({ participant, limit: 10, after: undefined })
+        expect(calls).toEqual([])
+      }
+      for (const actor of [ben, eve, max]) {
+        expect(await mentions(actor)).not.toEqual([])
+        await harness.calls.erase(actor.participant)
+        await harness.webhooks.erase(actor.participant)
+        expect(await mentions(actor)).toEqual([])
+      }
+    })
+
     test('[SRV2] no row names who is erased, on either side; times, the other side and the others stay', async () => {
       const hook = endpoint({ events: null })
       await harness.webhooks.addEndpoint(hook)

@@ -17,7 +17,7 @@ import { databaseFile } from '../../src/stores/sqlite/data-dir.ts'
 import { openSqlite } from '../../src/stores/sqlite/open.ts'
 import { createBox, type Running } from '../cli/command.ts'
 import { moveFor } from './move.ts'
-import { callsOf, contentOf, device, fill, liveOf } from './stores.ts'
+import { callsOf, contentOf, device, fill, fillGroupCalls, liveOf } from './stores.ts'
 
 const move = moveFor()
 const { migrate, countCalls } = move
@@ -102,6 +102,33 @@ describe('ringwire migrate', () => {
     expect(again.out).toStartWith('All of it was there already')
     expect(again.out.split('\n')[1]).toBe(first.out.split('\n')[1])
     expect(await countCalls()).toBe(30)
+  })
+
+  test('[GROUP1] [SRV2] who was rung in calls to groups is known as before, and whoever declined or left is erased', async () => {
+    const members = Array.from({ length: 5 }, (_, n) => `member ${n} ${crypto.randomUUID()}`)
+    await fillGroupCalls(move.box.dataDir, members)
+    expect((await migrate()).code).toBe(0)
+    const rowsSql = (rang: string, collation = '') => `
+      SELECT user_id, call_uuid, ${rang} AS rang FROM call_members ORDER BY call_uuid${collation}, user_id${collation}`
+    const db = new Database(join(move.box.dataDir, databaseFile))
+    const there = db.query<object, []>(rowsSql('rang')).all()
+    db.close()
+    expect(there.length).toBeGreaterThanOrEqual(2 + 5 + 3)
+    expect([...(await move.server.query(rowsSql('rang::int', ' COLLATE "C"'), move.url))]).toEqual(there)
+    const namedIn = async (userId: string) =>
+      (
+        await move.server.query(
+          `SELECT c.status FROM calls AS c JOIN call_events AS e ON e.call_id = c.id
+          WHERE c.ended_at IS NOT NULL AND (e.by_user_id = '${userId}' OR strpos(e.notices, '${userId}') > 0)`,
+          move.url,
+        )
+      ).length
+    for (const userId of members.slice(1, 3)) {
+      expect(await namedIn(userId)).toBeGreaterThan(0)
+      const participant = { product: 'clinic', role: 'doctor', userId }
+      expect(await withPostgres(async ({ calls }) => calls.erase(participant))).toBe(2)
+      expect(await namedIn(userId)).toBe(0)
+    }
   })
 
   test('a new database directory with keys alone', async () => {

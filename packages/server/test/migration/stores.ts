@@ -1,7 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { type Call, isLive } from '../../src/call/call.ts'
-import { callLife } from '../../src/call/decide.fixture.ts'
+import type { CallCommand } from '../../src/call/command.ts'
+import { actorOf, callLife, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
+import { decide } from '../../src/call/decide.ts'
+import { decideInvite } from '../../src/call/invite.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
 import { newAuditId } from '../../src/ports/audit.ts'
 import { liveIn, overSince } from '../../src/ports/call-store.fixture.ts'
@@ -90,6 +93,40 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
   const over = (await overSince(calls, 0)).map(({ call }) => call)
   for (const call of [first, ...over].filter((call) => call !== undefined)) await timeline.add(entriesOf(call))
   await products.revoke(participantHash(device.participant), 1_700_000_000_000, 6)
+  await close()
+}
+
+/**
+ * Calls to a group of five: one that was answered and is over, one that rings, and one that nobody answered in turn. In each of
+ * them the second member declined and the third has left.
+ */
+export async function fillGroupCalls(dataDir: string, members: readonly string[]): Promise<void> {
+  const { calls, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
+  const [caller, ...called] = ['caller', ...members].map((userId, n) =>
+    actorOf({ product: 'clinic', role: n === 0 ? 'patient' : 'doctor', userId }),
+  )
+  const [first, second] = called
+  if (caller === undefined || first === undefined || second === undefined) throw new Error('five members')
+  const begin = async (name: string, memberRingMs?: number) => {
+    const callUuid = crypto.randomUUID()
+    const group = { name, members, isBusy: false, ...(memberRingMs !== undefined && { memberRingMs }) }
+    const command = { ...inviteCommand(caller, { ...first.participant, userId: '' }, callUuid), group }
+    const now = Date.now()
+    await calls.invite(caller.participant, caller.participant, callUuid, (found) => decideInvite(found, command, now))
+    return async (...commands: readonly CallCommand[]) => {
+      for (const each of commands)
+        await calls.transition({ product: 'clinic', callUuid }, (call) => decide(call, each, Date.now(), durations))
+    }
+  }
+  const declined = { type: 'reject', actor: second, reason: null, rung: [] } as const
+  const left = { type: 'leave', userIds: members.slice(2, 3) } as const
+  const answered = await begin('answered')
+  await answered(declined, left, { type: 'accept', actor: first }, { type: 'end', actor: first, reason: null })
+  const rings = await begin('rings')
+  await rings(declined, left)
+  const inTurn = await begin('in turn', 5_000)
+  const turn = { type: 'turn', member: first.participant.userId, seen: 1 } as const
+  await inTurn(turn, declined, left, { type: 'cancel', actor: caller, reason: null })
   await close()
 }
 
