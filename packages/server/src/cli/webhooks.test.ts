@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
+import type { AuditView } from '../audit/page.ts'
 import { openSqlite } from '../stores/sqlite/open.ts'
 import { dataDir, json, run, useDataDirs } from './program.fixture.ts'
 
@@ -153,6 +154,29 @@ test('[HOOK3] deliveries: all, page after page, and those alone that failed', as
   expect(await of(` --failed --limit 1 --cursor ${sent[1]}`)).toEqual([failed] as string[][])
   expect((await run(`${list} --limit 1 --cursor ${sent[1]}`)).err).toBe('')
   expect(await of(` --cursor ${sent[2]}`)).toEqual([])
+})
+
+test('[ADM3] a delivery that was queued by test or retry is in the audit log, and no other', async () => {
+  const { id } = await create()
+  const { delivery_id: delivery } = await json<{ delivery_id: string }>(`webhooks test ${id} --product shop`)
+  const retry = `webhooks retry ${id} ${delivery} --product shop`
+  expect((await run(retry)).code).toBe(3)
+  // As a service that could not deliver it.
+  await withStore(async ({ webhooks }) => {
+    await webhooks.claim(new Map([[id, 1]]))
+    const over = { afterMs: 0, at: Date.UTC(2026, 0, 1), response: 'answer' }
+    await webhooks.settle([{ id: delivery, outcome: 'failed', responseStatus: 410, ...over }])
+  }, true)
+  expect((await run(retry)).code).toBe(0)
+  expect((await run(retry)).code).toBe(3)
+  const { data } = await json<{ data: AuditView[] }>('audit --product shop')
+  const queued = data.filter(({ action }) => action !== 'webhook.create')
+  // Entries of one instant have no order.
+  const said = queued.map(({ action, by, subject, detail }) => [action, by.kind, subject, detail])
+  expect(said.sort()).toEqual([
+    ['webhook.retry', 'cli', id, { delivery }],
+    ['webhook.test', 'cli', id, {}],
+  ])
 })
 
 test('[HOOK1] retry of what is not there, or not over, ends with 3', async () => {

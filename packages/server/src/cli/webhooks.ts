@@ -1,20 +1,17 @@
 /** `ringwire webhooks …`: where the webhooks of a product go [HOOK1]. */
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Config } from '../config/config.ts'
-import { createAddressGuard } from '../outgoing/addresses.ts'
 import { isDeliveryId, type WebhookEndpoint } from '../ports/webhooks.ts'
 import {
-  createWebhookEndpoints,
   type EndpointInput,
   shownDelivery,
   shownEndpoint,
   splitEvents,
   type WebhookEndpoints,
 } from '../webhooks/endpoints.ts'
+import { webhooksOf } from './audited-webhooks.ts'
 import {
   CommandFailure,
   exitCodes,
-  type OpenStore,
   printFields,
   printJson,
   printTable,
@@ -102,16 +99,6 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
   add('retry <id> <delivery>', 'Have the service send a delivery that is over once more, under the same ID.').action(
     (id: string, deliveryId: string, options: Options) => retry(surroundings, id, deliveryId, options),
   )
-}
-
-/** The service that runs beside finds what was changed within a second. */
-export function webhooksOf({ now }: Surroundings, { webhooks: store }: OpenStore, config: Config): WebhookEndpoints {
-  return createWebhookEndpoints({
-    store,
-    guard: createAddressGuard(config.webhookAllow),
-    now,
-    onChanged: async () => {},
-  })
 }
 
 /** Does something with the endpoint whose id was typed, in full or short; the command ends where there is none. */
