@@ -104,8 +104,6 @@ function sentForWebSocket(name: ErrorCode): string {
       return members.length > 1 && members.every((it) => events.includes(it)) ? `${family}*` : event
     }),
   )
-  // Of a capability whose requests are still to come.
-  if (name === 'NOT_SUPPORTED_BY_PEER' && events.length === 0) return 'no request yet'
   return [...before.map(([what]) => what), ...[...families].map(code)].join('<br>')
 }
 

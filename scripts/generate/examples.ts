@@ -13,6 +13,8 @@ import type {
   ProductChanged,
   ProductShown,
   TimelineShown,
+  TransferBegun,
+  TransferRequest,
   Webhook,
   WebhookPage,
   WebhookQueued,
@@ -214,6 +216,14 @@ export const callEnded: CallShown = {
     ended_at: at('09:11:00.000'),
     by: null,
   },
+}
+
+export const transferRequest: TransferRequest = { by: 'callee', to: { role: 'agent', group: 'billing' } }
+
+export const transferBegun: TransferBegun = {
+  success: true,
+  call_uuid: callShown.call.call_uuid,
+  new_call_uuid: '5d2b9c10-7a4e-4c55-8f6b-3e0d9a1c2b47',
 }
 
 export const participantView: ParticipantView = {

@@ -24,6 +24,11 @@ const beside: Partial<Record<ClientEventName, readonly ErrorCode[]>> = {
   'call.stats': ['UNKNOWN_EVENT', 'CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],
   'call.alerting': ['CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],
   'call.take': ['UNKNOWN_EVENT', 'CALL_NOT_FOUND', 'CALL_INVALID_STATE', 'AUTH_TOKEN_INVALID', 'ACTION_NOT_ALLOWED'],
+  'call.transfer': [
+    ...(['UNKNOWN_EVENT', 'AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE', 'ACTION_NOT_ALLOWED'] as const),
+    ...(['CALL_PEER_ROLE_NOT_ALLOWED', 'CALL_TO_SELF', 'CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT'] as const),
+    ...(['CALL_INVALID_STATE', 'NOT_SUPPORTED_BY_PEER', 'GROUP_NOT_FOUND', 'CALL_REFUSED', 'CALLEE_BUSY'] as const),
+  ],
   'call.list': ['UNKNOWN_EVENT'],
   'presence.watch': ['UNKNOWN_EVENT', 'ACTION_NOT_ALLOWED'],
   'auth.refresh': ['UNKNOWN_EVENT', 'AUTH_TOKEN_INVALID'],

@@ -8,6 +8,7 @@ import {
   fakeClient,
   onlineFake,
   rings,
+  start,
   tokenFor,
   turn,
   uuid,
@@ -108,6 +109,29 @@ test('[XFER1] the side that is transferred goes on with the new call before the 
   expect(heard).toEqual(['ringing', 'done', 'moved to 2, accepted', 'first is over'])
   expect(transfers.of(call)).toMatchObject({ name: 'done', to: { displayName: 'Eva' }, call: mine })
   expect(client.calls).toEqual([mine])
+})
+
+test('[XFER1] the backend transfers for this side, which did not ask: ringing, failed, and done', async () => {
+  const { transfers, call, heard, says } = await inCall()
+  says('call.transfer_started', started)
+  expect(transfers.of(call)).toMatchObject({ name: 'ringing', to: undefined, callUuid: next, call: undefined })
+  says('call.transfer_failed', failed)
+  expect(transfers.of(call)).toMatchObject({ name: 'failed', status: 'rejected', reason: 'declined' })
+  says('call.transfer_started', { ...started, new_call_uuid: uuid(3) })
+  expect(transfers.of(call)).toMatchObject({ name: 'ringing', callUuid: uuid(3), status: undefined })
+  says('call.transfer_started', { call_uuid: uuid(9), new_call_uuid: uuid(8) })
+  says('call.ended', ended(first, 'transferred'))
+  expect(heard).toEqual(['ringing', 'failed', 'ringing', 'first is over', 'done'])
+})
+
+test('[XFER1] [PEER1] the other side of the new call may be away, and comes back', async () => {
+  const { client, says } = await inCall()
+  const away = { since: '2030-01-01T00:00:00Z', ends_at: '2030-01-01T00:02:00Z' }
+  says('call.transferring', transferring({ status: 'accepted', to: { ...ben, away } }))
+  const mine = client.find(next) as Call
+  expect(mine.peerState.away).toEqual({ since: start, endsAt: start + 120_000 })
+  says('call.peer_back', { call_uuid: next })
+  expect(mine.peerState.away).toBeNull()
 })
 
 test('[XFER1] the target declines: the first call goes on, with one word about it; or this side stays by itself', async () => {

@@ -1,9 +1,15 @@
 /** One side of a call hands the other one over to somebody else [XFER1]. */
 import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
-import type { CallTransferFailed, CallTransferring, TransferOrigin as Origin } from '@ringwire/protocol/events/call'
+import type {
+  CallTransferFailed,
+  CallTransferring,
+  CallTransferStarted,
+  TransferOrigin as Origin,
+} from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import type { CallSeed } from './call.ts'
+import { hearAway } from './call-news.ts'
 import { rings } from './call-state.ts'
 import { RingwireError } from './error.ts'
 import { createListeners, type Listeners } from './listeners.ts'
@@ -33,7 +39,7 @@ export interface TransferState {
    * new call, and this one ends. failed: this call goes on.
    */
   readonly name: 'asked' | 'ringing' | 'done' | 'failed'
-  /** With whom the new call is. Undefined at the side that transfers after a reload. */
+  /** With whom the new call is. Undefined at the side that transfers after a reload, and where its backend does. */
   readonly to: Peer | undefined
   /** Undefined until the service has replied. */
   readonly callUuid: string | undefined
@@ -97,8 +103,13 @@ export function createTransfers(client: CallClient): Transfers {
     const first = live.get(data.call_uuid)?.call
     if (!first) return
     origins.add(data.new_call_uuid, { callUuid: first.callUuid, by: first.peer })
-    if (!live.has(data.new_call_uuid)) add(seedOf(data, first))
+    if (!live.has(data.new_call_uuid)) hearAway(add(seedOf(data, first)), localTime, data.to.away)
     if (!link(first.callUuid, data.new_call_uuid)) parked.set(first.callUuid, data.new_call_uuid)
+  }
+
+  function begun({ call_uuid, new_call_uuid: callUuid }: CallTransferStarted): void {
+    const first = live.get(call_uuid)?.call
+    if (first) become(first, 'ringing', { to: undefined, callUuid })
   }
 
   function failed({ call_uuid, new_call_uuid: callUuid, status, end_reason: reason }: CallTransferFailed): void {
@@ -111,6 +122,8 @@ export function createTransfers(client: CallClient): Transfers {
 
   function hear(push: Push): void {
     if (push.event === 'call.ringing') origins.read(push.data)
+    // The backend transfers the call for this side.
+    else if (push.event === 'call.transfer_started') begun(push.data)
     else if (push.event === 'call.transferring') transferring(push.data)
     else if (push.event === 'call.transfer_failed') failed(push.data)
   }

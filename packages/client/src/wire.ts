@@ -33,6 +33,7 @@ export interface Pushes {
   'call.peer_away': CallPeerAway
   'call.peer_back': CallPeerBack
   'call.peer_moved': CallPeerMoved
+  'call.transfer_started': CallTransferStarted
   'call.transferring': CallTransferring
   'call.transfer_failed': CallTransferFailed
   'webrtc.offer': WebrtcOffer

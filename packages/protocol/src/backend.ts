@@ -1,9 +1,9 @@
 // Over 350 lines: it is one list of schemas, which share their parts.
 import Type, { type Static } from 'typebox'
-import { statNumbers } from './events/call.ts'
+import { inviteLimits, statNumbers } from './events/call.ts'
 import { groupLimits, groupStrategies } from './groups.ts'
 import { CallStatus, someEndReason } from './rest.ts'
-import { boundedText, maxIdBytes, participantName, timestamp, uuid } from './text.ts'
+import { boundedText, jsonBytes, maxIdBytes, participantName, timestamp, uuid } from './text.ts'
 import { transferOrigin } from './transfers.ts'
 
 /** What application backends are shown, and what they may ask for [SRV1, SRV2]. */
@@ -225,6 +225,44 @@ export const EndRequest = Type.Object({
   ),
 })
 export type EndRequest = Static<typeof EndRequest>
+
+const transferTarget = {
+  role: participantName('Role of the target.'),
+  user_id: Type.Optional(nullable(participantName('The target.'))),
+  group: Type.Optional(nullable(participantName('A group of the role as the target, instead of user_id [GROUP1].'))),
+}
+/** POST /v1/server/calls/{call_uuid}/transfer. */
+export const TransferRequest = Type.Object({
+  by: Type.Enum(['caller', 'callee'], {
+    description:
+      'For which side of the call. That side leaves it when the target answers; the other one goes on with the target.',
+  }),
+  to: Type.Refine(
+    Type.Object(transferTarget),
+    ({ user_id, group }) => (user_id == null) !== (group == null),
+    () => 'must have user_id or group, and not both',
+  ),
+  metadata: Type.Optional(
+    nullable(
+      Type.Refine(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Of the new call, at most 1 KiB of JSON; that of the first call by default.',
+        }),
+        (metadata) => jsonBytes(metadata) <= inviteLimits.metadataBytes,
+        () => `must be at most ${inviteLimits.metadataBytes} bytes of JSON`,
+      ),
+    ),
+  ),
+})
+export type TransferRequest = Static<typeof TransferRequest>
+
+/** The answer: it rings at the target. */
+export const TransferBegun = Type.Object({
+  success: Type.Literal(true),
+  call_uuid: uuid('The call that is transferred.'),
+  new_call_uuid: uuid('The call that rings at the target.'),
+})
+export type TransferBegun = Static<typeof TransferBegun>
 
 /** GET /v1/server/calls. */
 export const CallPage = Type.Object({

@@ -214,6 +214,26 @@ export const endpoints = {
       'over already stays as it is, and is answered the same.',
     errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
   },
+  serverTransferCall: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/calls/{call_uuid}/transfer',
+    operationId: 'transferCall',
+    summary: 'Transfer a call for one of its sides.',
+    description:
+      'It rings at the target, and the other side of the call goes on with whoever answers, as if the side that is named by ' +
+      'had sent call.transfer [XFER1]. Until then the call goes on.',
+    errors: [
+      'INVALID_REQUEST_BODY',
+      'NOT_FOUND',
+      'GROUP_NOT_FOUND',
+      'CALL_TO_SELF',
+      'CALL_INVALID_STATE',
+      'NOT_SUPPORTED_BY_PEER',
+      'CALLEE_BUSY',
+      ...serverErrors,
+    ],
+  },
   ring: {
     method: 'GET',
     path: '/v1/call/ring',

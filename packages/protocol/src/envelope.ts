@@ -5,7 +5,7 @@ import { inviteLimits } from './events/call.ts'
 import { relayLimits } from './events/webrtc.ts'
 import { isNestedDeeper } from './nesting.ts'
 import { type RelayEnvelope, type RelaySender, type RelayTextProblem, relayText } from './relay-text.ts'
-import { fitsBytes, isStorable, utf8Length } from './text.ts'
+import { fitsBytes, isStorable, jsonBytes } from './text.ts'
 import { createValidator, type FieldProblem } from './validate.ts'
 
 /** Bounds of a message [WS6]. */
@@ -218,13 +218,4 @@ function oneNamed(data: Record<string, unknown>, fields: readonly [string, ...st
 
 function tooLarge(field: string, bytes: number): FieldProblem {
   return { field, message: `must have at most ${bytes} bytes` }
-}
-
-/** Bytes of a value as JSON; infinite where it is nested too deep to be written again. */
-function jsonBytes(value: object): number {
-  try {
-    return utf8Length(JSON.stringify(value))
-  } catch {
-    return Number.POSITIVE_INFINITY
-  }
 }

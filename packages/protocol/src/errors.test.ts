@@ -84,7 +84,7 @@ describe('[ENV5] every code of call.error is there', () => {
 test('a code that can be a REST answer has a status, one that cannot has none', () => {
   for (const [code, { where, status }] of Object.entries(registry)) {
     expect(`${code} ${status !== undefined}`).toBe(`${code} ${where !== 'ws'}`)
-    if (status !== undefined) expect([400, 401, 403, 404, 405, 410, 413, 426, 429, 500, 503]).toContain(status)
+    if (status !== undefined) expect([400, 401, 403, 404, 405, 409, 410, 413, 426, 429, 500, 503]).toContain(status)
   }
 })
 

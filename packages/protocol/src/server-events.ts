@@ -66,7 +66,10 @@ export const serverEvents = {
     purpose: 'To a peer that listed take: the other side goes on at another of its devices.',
   },
   'call.listed': { data: CallListed, purpose: 'Reply to call.list: the calls that there are now.' },
-  'call.transfer_started': { data: CallTransferStarted, purpose: 'Reply to call.transfer: the target rings.' },
+  'call.transfer_started': {
+    data: CallTransferStarted,
+    purpose: 'Reply to call.transfer: the target rings. Also to a side whose backend transfers its call.',
+  },
   'call.transferring': {
     data: CallTransferring,
     purpose: 'To an extended session with the capability transfer: its call is being transferred.',

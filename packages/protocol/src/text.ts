@@ -25,6 +25,15 @@ export function utf8Length(value: string): number {
   return bytes
 }
 
+/** Bytes of a value as JSON; infinite where it is nested too deep to be written again. */
+export function jsonBytes(value: object): number {
+  try {
+    return utf8Length(JSON.stringify(value))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff
 }

@@ -32,6 +32,7 @@ import type {
   SessionToken,
   Timeline,
   TokenRequest,
+  TransferRequest,
   Webhook,
   WebhookChange,
   WebhookDelivery,
@@ -63,6 +64,11 @@ export interface Ringwire {
     timeline(callUuid: string): Promise<Timeline | undefined>
     /** Ends it, and tells both sides; one that is over stays as it is. `reason` stays with the call's events. */
     end(callUuid: string, options?: { reason?: string }): Promise<Call>
+    /**
+     * Has it ring at the target. The side `by` leaves the call when that answers, and the other one goes on with the target.
+     * Answers the uuid of the call that rings.
+     */
+    transfer(callUuid: string, transfer: TransferRequest): Promise<string>
   }
   readonly participants: {
     get(participant: Participant): Promise<ParticipantState>
@@ -161,6 +167,10 @@ function callsOf(server: Server): Ringwire['calls'] {
       ),
     async end(callUuid, more = {}) {
       return (await server<{ call: Call }>('POST', `${pathOf(callUuid)}/end`, {}, more)).call
+    },
+    async transfer(callUuid, transfer) {
+      const begun = await server<{ new_call_uuid: string }>('POST', `${pathOf(callUuid)}/transfer`, {}, transfer)
+      return begun.new_call_uuid
     },
   }
 }

@@ -39,6 +39,9 @@ export interface Call {
   ended_at: string | null
   /** Who brought the call into its status; null where time, a loss or a backend did. */
   by: { user_id: string; role: string } | null
+  /** The call that this one was transferred from, by its uuid, and who transferred it. */
+  transferred_from?: string
+  transferred_by?: CallParty
   /** How the media was, of one call; null where nothing was reported. */
   quality?: CallQuality | null
   /** For how long each side had it on hold until now, of one call. */
@@ -290,6 +293,15 @@ export interface SessionToken {
   ice_transport_policy?: 'relay'
   user: { user_id: string; role: string; display_name: string }
   allowed_actions: string[]
+}
+
+/** A transfer of an answered call. */
+export interface TransferRequest {
+  /** For which side. It leaves the call when the target answers. */
+  by: 'caller' | 'callee'
+  to: { role: string; user_id: string } | GroupName
+  /** Of the new call, at most 1 KiB of JSON; that of the first call where it is not given. */
+  metadata?: Record<string, unknown> | null
 }
 
 /** Names a group: a name is unique within its role. */

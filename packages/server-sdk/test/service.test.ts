@@ -13,6 +13,7 @@ import type {
   ParticipantExport,
   ParticipantView,
   TimelineView,
+  TransferRequest,
   Webhook,
   WebhookChange,
   WebhookRequest,
@@ -21,6 +22,7 @@ import type {
 } from '@ringwire/protocol/backend'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import type { WebhookBody, WebhookEventType } from '@ringwire/protocol/webhook-events'
+import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
@@ -94,11 +96,13 @@ const isSameData: {
   'webhook.test': true,
 }
 const fits = (token: TokenResponse, request: sdk.TokenRequest): [SessionToken, TokenRequest] => [token, request]
+const fitsTransfer = (request: sdk.TransferRequest): TransferRequest => request
 
 test('its types are those of the protocol', () => {
-  expect([isSame.every(Boolean), Object.values(isSameData).every(Boolean), typeof fits]).toEqual([
+  expect([isSame.every(Boolean), Object.values(isSameData).every(Boolean), typeof fits, typeof fitsTransfer]).toEqual([
     true,
     true,
+    'function',
     'function',
   ])
 })
@@ -184,6 +188,38 @@ test('[TRACE1] the calls of a participant, with the invites of it that were refu
   ])
   expect(await ringwire.calls.list(who)).toEqual({ data: page.data, next_cursor: null })
   expect(await failure(ringwire.calls.list({ refused: true }))).toMatchObject({ code: 'INVALID_QUERY' })
+})
+
+test('[SRV2] [XFER1] a call is transferred, to somebody and to a group', async () => {
+  const [annId, eveId] = [someone('ann'), someone('eve')]
+  const token = await service.token({ user_id: annId, role: 'customer' })
+  const ann = new ExtendedClient({ userId: annId, url: service.url, token, can: 'transfer' })
+  await ann.connect()
+  const benId = someone('ben')
+  const [ben, eve] = [
+    await service.connect({ user_id: benId, role: 'agent' }),
+    await service.connect({ user_id: eveId, role: 'agent' }),
+  ]
+  const { call_uuid } = (await ann.request('call.invite', { callee_user_id: benId, callee_role: 'agent' })).data
+  await ben.next('call.ringing')
+  ben.send('call.accept', { call_uuid })
+  await ann.next('call.accepted')
+  const declined = await ringwire.calls.transfer(call_uuid, { by: 'callee', to: { role: 'agent', user_id: eveId } })
+  expect((await eve.next('call.ringing')).data.call_uuid).toBe(declined)
+  eve.send('call.reject', { call_uuid: declined })
+  await ann.next('call.transfer_failed')
+  const to = { role: 'agent', group: someone('group') }
+  const failed = (wish: sdk.TransferRequest) => failure(ringwire.calls.transfer(call_uuid, wish))
+  expect(await failed({ by: 'callee', to })).toMatchObject({ code: 'GROUP_NOT_FOUND', status: 404 })
+  expect(await failed({ by: 'caller', to })).toMatchObject({ code: 'NOT_SUPPORTED_BY_PEER', status: 409 })
+  await ringwire.groups.put(to, { members: [eveId], strategy: 'all' })
+  const next = await ringwire.calls.transfer(call_uuid, { by: 'callee', to, metadata: { order: 7 } })
+  const rings = await eve.next('call.ringing', ({ data }) => data.call_uuid === next)
+  expect(rings.data).toMatchObject({ caller_user_id: annId, metadata: { order: 7 } })
+  expect((await ringwire.calls.get(next))?.transferred_from).toBe(call_uuid)
+  const unknown = ringwire.calls.transfer(crypto.randomUUID(), { by: 'callee', to })
+  expect(await failure(unknown)).toMatchObject({ code: 'NOT_FOUND' })
+  ann.stop()
 })
 
 test('[TRACE1] the timeline of a call, and of none', async () => {

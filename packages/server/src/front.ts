@@ -210,6 +210,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     participants,
     exportOf: createParticipantExport({ ...stores, participants, revoked, timelines, now: clock.now }),
     endCall,
+    transferCall: calls.transferForBackend,
     webhooks,
     audit: parts.audit,
   })

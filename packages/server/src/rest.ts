@@ -55,6 +55,7 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly participants: Participants
   readonly exportOf: ExportOf
   readonly endCall: ServerCallsDeps['endCall']
+  readonly transferCall: ServerCallsDeps['transferCall']
   readonly webhooks: ServerWebhooksDeps['webhooks']
   readonly health: HealthChecks
   readonly audit: Pick<Audit, 'record'>

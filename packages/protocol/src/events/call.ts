@@ -84,6 +84,13 @@ const party = {
   caller_role: Type.String(),
 }
 
+/** How long the other side's place has been vacant, and when the call ends for it [PEER1]. */
+export const PeerAbsence = Type.Object({
+  since: timestamp('When its place fell vacant.'),
+  ends_at: timestamp('When the call ends unless it comes back, as far as that is known now.'),
+})
+export type PeerAbsence = Static<typeof PeerAbsence>
+
 /** The two calls that every event of a transfer is about. */
 const transfer = {
   call_uuid: uuid('The first call.'),
@@ -109,8 +116,12 @@ export const CallTransferring = Type.Object({
       role: Type.String(),
       group: Type.Optional(Type.String({ description: 'The group that is the target [GROUP1].' })),
       display_name: Type.Union([Type.String(), Type.Null()]),
+      away: Type.Optional(PeerAbsence),
     },
-    { description: 'With whom the new call is; display_name is null until the target answered.' },
+    {
+      description:
+        'With whom the new call is; display_name is null until the target answered, and away is there while it is away.',
+    },
   ),
 })
 export type CallTransferring = Static<typeof CallTransferring>
@@ -245,13 +256,6 @@ export const CallStats = Type.Object({
   }),
 })
 export type CallStats = Static<typeof CallStats>
-
-/** How long the other side's place has been vacant, and when the call ends for it [PEER1]. */
-export const PeerAbsence = Type.Object({
-  since: timestamp('When its place fell vacant.'),
-  ends_at: timestamp('When the call ends unless it comes back, as far as that is known now.'),
-})
-export type PeerAbsence = Static<typeof PeerAbsence>
 
 /** The other side lost its place; to extended peers [PEER1]. */
 export const CallPeerAway = Type.Object({ call_uuid: uuid(), ...PeerAbsence.properties })

@@ -33,6 +33,11 @@ const endpoint: Say = ({ params: { id = '' } }) => ({ subject: id })
 const actions: Readonly<Record<string, readonly [action: string, say: Say]>> = {
   // The reason that was given may name somebody.
   serverEndCall: ['call.end', ({ params }) => ({ subject: (params.call_uuid ?? '').toLowerCase() })],
+  // The target is named in the call.
+  serverTransferCall: [
+    'call.transfer',
+    ({ params, body }) => ({ subject: (params.call_uuid ?? '').toLowerCase(), detail: { by: body.by } }),
+  ],
   serverDisconnect: ['participant.disconnect', (done) => ({ ...participant(done), detail: untilOf(done) })],
   serverDisconnectByQuery: ['participant.disconnect', (done) => ({ ...participant(done), detail: untilOf(done) })],
   serverEraseParticipant: ['participant.erase', erased],

@@ -12,6 +12,7 @@ import type {
   CallStatusChanged,
   CallTransferFailed,
   CallTransferring,
+  CallTransferStarted,
   TransferOrigin,
 } from '@ringwire/protocol/events/call'
 import { type Call, type OverCall, type Participant, type RingingCall, rungBy, type Side } from './call.ts'
@@ -42,6 +43,7 @@ export type Notice = { readonly needs?: Capability } & (
   | { readonly to: Address; readonly event: 'call.accepted'; readonly data: CallAccepted }
   | { readonly to: Address; readonly event: 'call.missed'; readonly data: CallMissed }
   | { readonly to: Address; readonly event: 'call.status'; readonly data: CallStatusChanged }
+  | { readonly to: Address; readonly event: 'call.transfer_started'; readonly data: CallTransferStarted }
   | { readonly to: Address; readonly event: 'call.transfer_failed'; readonly data: CallTransferFailed }
   | {
       readonly to: Address

@@ -1,6 +1,7 @@
 import {
   type AnsweredCall,
   type Call,
+  type CallDurations,
   type LiveCall,
   otherSide,
   type Participant,
@@ -14,6 +15,7 @@ import { type Actor, byOf, type Decision, type Refusal, refuse } from './command
 import type { PeerNews, Step } from './effects.ts'
 import { endedFor } from './ending.ts'
 import { newCall, refuseVerdict } from './invite.ts'
+import { absenceOf } from './peers.ts'
 import { beganFor } from './places.ts'
 import { checkOwn, checkTransferable, isBetween, originOf, type TransferCommand } from './transfer.ts'
 
@@ -23,7 +25,7 @@ import { checkOwn, checkTransferable, isBetween, originOf, type TransferCommand 
  */
 
 /** `invite`: of the side that is left of the first call, to the side that is left of the second one. */
-export interface JoinCommand extends TransferCommand {
+export interface JoinCommand extends TransferCommand<Actor> {
   /** The uuid of the second call. */
   readonly to: string
 }
@@ -64,6 +66,7 @@ export function decideJoin(
   live: readonly LiveCall[],
   { asker, invite, to }: JoinCommand,
   now: number,
+  durations: CallDurations,
 ): Decision {
   const second = live.find(({ callUuid }) => callUuid === to)
   // The request was checked on it a moment ago: it is over since.
@@ -75,13 +78,18 @@ export function decideJoin(
   const unwanted = refuseVerdict(invite)
   if (unwanted !== undefined) return unwanted
   if (isBetween(live, leftOf(pair))) return refuse('CALL_INVALID_STATE', { status: pair.first.status })
-  const joined = join(pair, { asker, invite }, now)
+  const joined = join(pair, { asker, invite }, now, durations)
   const ends = [pair.first, pair.second].flatMap((call) => endedFor(call, joined.call, byOf(asker), now))
   return { ok: true, call: joined.call, steps: [joined, ...ends] }
 }
 
 /** The call of the two. Nobody in it began it. */
-function join({ first, second, sides: [one, two] }: Pair, { asker, invite }: TransferCommand, now: number): Step {
+function join(
+  { first, second, sides: [one, two] }: Pair,
+  { asker, invite }: TransferCommand<Actor>,
+  now: number,
+  durations: CallDurations,
+): Step {
   const [left, right] = [otherSide(one), otherSide(two)]
   const call: AnsweredCall = {
     ...newCall(invite, invite.callUuid, now),
@@ -90,18 +98,22 @@ function join({ first, second, sides: [one, two] }: Pair, { asker, invite }: Tra
     transferred: { ...originOf(first, left, asker), secondStartedAt: beganFor(second, right) },
     ...{ status: 'accepted', acceptedAt: now, connectedAt: null },
   }
-  const peers = [newsOf(first, call, 'caller'), newsOf(second, call, 'callee')]
+  const peers = [newsOf(first, call, 'caller', durations), newsOf(second, call, 'callee', durations)]
   return { call, event: { type: 'accepted', at: now, by: null, notices: [], peers } }
 }
 
-/** To a side of the new call, of which it reads before its former call ends. */
-function newsOf(former: AnsweredCall, next: AnsweredCall, to: Side): PeerNews {
+/**
+ * To a side of the new call, of which it reads before its former call ends. A session reads one piece of news of a version, so
+ * this one also says whether the other side is away [PEER1].
+ */
+function newsOf(former: AnsweredCall, next: AnsweredCall, to: Side, durations: CallDurations): PeerNews {
   const { userId, role, displayName } = next[otherSide(to)]
+  const away = absenceOf(next, otherSide(to), durations)
   const data = {
     ...{ call_uuid: former.callUuid, new_call_uuid: next.callUuid },
     status: 'accepted' as const,
     direction: to === 'caller' ? ('outgoing' as const) : ('incoming' as const),
-    to: { user_id: userId, role, display_name: displayName },
+    to: { user_id: userId, role, display_name: displayName, ...(away && { away }) },
   }
   return { to, event: 'call.transferring', needs: 'transfer', data }
 }

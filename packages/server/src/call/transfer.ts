@@ -5,6 +5,7 @@ import {
   type LiveCall,
   otherSide,
   type Participant,
+  type Party,
   type Place,
   participantOf,
   placeOf,
@@ -15,28 +16,32 @@ import {
   takesPartIn,
 } from './call.ts'
 import { type Actor, byOf, type Decision, type Refusal, refuse } from './command.ts'
-import { calleeIdOf, type PeerNews, type Step } from './effects.ts'
+import { calleeIdOf, type Notice, type PeerNews, type Step } from './effects.ts'
 import { firstRings, type InviteCommand, newCall, refuseVerdict } from './invite.ts'
 import { beganFor } from './places.ts'
 
-/** A `call.transfer`: who asks, and the invite that it amounts to. The invite's caller is the side that is transferred. */
-export interface TransferCommand {
-  readonly asker: Actor
+/** A session that has a place in the call, or the application backend, which transfers it for one of the sides [SRV2]. */
+export type Transferrer = Actor | { readonly side: Side }
+
+/** A transfer: who asks for it, and the invite that it amounts to. The invite's caller is the side that is transferred. */
+export interface TransferCommand<By extends Transferrer = Transferrer> {
+  readonly asker: By
   readonly invite: InviteCommand
 }
 
-/** An answered call, and the side in it of the session that asks. */
+/** An answered call, and the side of it that transfers the other one. */
 interface Own {
   readonly call: AnsweredCall
   readonly side: Side
 }
 
-/** Whether a session has a place in a call that is answered [XFER1]. */
-export function checkOwn(call: Call | undefined, asker: Actor): Refusal | Own {
-  const side = call && sideOf(call, asker.participant)
+/** Whether a call is answered, and a session has a place in it; the backend needs none [XFER1]. */
+export function checkOwn(call: Call | undefined, asker: Transferrer): Refusal | Own {
+  const side = call && ('side' in asker ? asker.side : sideOf(call, asker.participant))
   if (call === undefined || side === undefined) return refuse('CALL_NOT_FOUND')
   if (!isAnswered(call)) return refuse('CALL_INVALID_STATE', { status: call.status })
-  return seatOf(call, side).sessionId === asker.sessionId ? { call, side } : refuse('CALL_NOT_PARTICIPANT')
+  const speaks = 'side' in asker || seatOf(call, side).sessionId === asker.sessionId
+  return speaks ? { call, side } : refuse('CALL_NOT_PARTICIPANT')
 }
 
 /** Whether the other side of a call can be transferred: the call is not yet, and that side's client understands it [XFER1]. */
@@ -50,8 +55,8 @@ function seatOf(call: AnsweredCall, side: Side): Place {
   return side === 'caller' ? call.callerPlace : call.calleePlace
 }
 
-/** Whether a session may transfer a call to this target: the call as it asks for it, if it may. */
-export function checkTransfer(first: Call | undefined, asker: Actor, target: Participant): Refusal | Own {
+/** Whether a call may be transferred to this target, and by which side. */
+export function checkTransfer(first: Call | undefined, asker: Transferrer, target: Participant): Refusal | Own {
   const own = checkOwn(first, asker)
   if ('ok' in own) return own
   if (sideOf(own.call, target) !== undefined) return refuse('CALL_TO_SELF')
@@ -69,10 +74,14 @@ function ringsThere(call: LiveCall, caller: Participant, { group, callee }: Invi
   return isOfCaller && call.group?.name === group?.name && call.callee.role === callee.role
 }
 
-/** Where a call came from that goes on with `left`, a side of the first one. */
-export function originOf(first: AnsweredCall, left: Side, { participant, displayName }: Actor): Transferred {
-  const { userId, role } = participant
-  return { from: first.callUuid, by: { userId, role, displayName }, firstStartedAt: beganFor(first, left) }
+/** Where a call came from that goes on with `left`, a side of the first one. A transfer by the backend is one by its side. */
+export function originOf(first: AnsweredCall, left: Side, asker: Transferrer): Transferred {
+  const by = 'side' in asker ? first[asker.side] : partyOf(asker)
+  return { from: first.callUuid, by, firstStartedAt: beganFor(first, left) }
+}
+
+function partyOf({ participant: { userId, role }, displayName }: Actor): Party {
+  return { userId, role, displayName }
 }
 
 /**
@@ -85,7 +94,7 @@ export function decideTransfer(
   { asker, invite }: TransferCommand,
   now: number,
 ): Decision {
-  const target: Participant = { product: asker.participant.product, ...invite.callee }
+  const target: Participant = { product: invite.actor.participant.product, ...invite.callee }
   const own = checkTransfer(first, asker, target)
   if ('ok' in own) return own
   const { call, side: by } = own
@@ -101,15 +110,23 @@ export function decideTransfer(
   if (invite.busy === 'reject' && isBusy) return refuse('CALLEE_BUSY')
   const ringing = transferred(call, by, asker, invite, now)
   const transferring = { to: ringing.call.callUuid, by }
+  const isOfBackend = 'side' in asker
+  const notices = isOfBackend ? [startedNotice(call, by, ringing.call)] : []
   const step: Step = {
     call: { ...call, version: call.version + 1, transferring },
-    event: { type: 'transferring', at: now, by: byOf(asker), notices: [] },
+    event: { type: 'transferring', at: now, by: isOfBackend ? null : byOf(asker), notices },
   }
   return { ok: true, call: ringing.call, steps: [step, ringing] }
 }
 
+/** To the side for which the backend transfers: its client has not asked for it, and reads what a client that has reads. */
+function startedNotice(first: AnsweredCall, by: Side, { callUuid }: Call): Notice {
+  const data = { call_uuid: first.callUuid, new_call_uuid: callUuid }
+  return { to: { place: by }, needs: 'transfer', event: 'call.transfer_started', data }
+}
+
 /** The call that rings at the target. Nobody in it began it: the asker of the transfer is not in it. */
-function transferred(first: AnsweredCall, by: Side, asker: Actor, invite: InviteCommand, now: number): Step {
+function transferred(first: AnsweredCall, by: Side, asker: Transferrer, invite: InviteCommand, now: number): Step {
   const other = otherSide(by)
   const call: RingingCall = {
     ...newCall(invite, invite.callUuid, now),

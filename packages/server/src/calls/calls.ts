@@ -6,6 +6,7 @@ import { decideLinked } from '../call/linked.ts'
 import type { Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { createTransferForBackend, type TransferForBackend } from './backend-transfers.ts'
 import { createInvite, type Invite, type InvitesOptions } from './invites.ts'
 import { createLeavingSince } from './leaving-groups.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
@@ -28,6 +29,7 @@ export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
 export interface Calls {
   invite: Invite
   transfer: Transfer
+  transferForBackend: TransferForBackend
   verb(
     session: ClientSession,
     verb: Verb,
@@ -66,6 +68,7 @@ export function createCalls(options: CallsOptions): Calls {
   return {
     invite: createInvite({ ...options, transitions, leavingSince }),
     transfer: createTransfer({ ...options, transitions, leavingSince }),
+    transferForBackend: createTransferForBackend({ ...options, transitions, leavingSince }),
     alerting: createAlerting(options),
     rejectRinging: createRejectRinging(options, transitions),
     run: transitions.run,

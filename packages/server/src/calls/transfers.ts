@@ -10,6 +10,7 @@ import type { ProductSettings } from '../ports/product-store.ts'
 import { countedAs, createFindGroup, type Named } from './called-groups.ts'
 import { type InvitesOptions, roleRefused } from './invites.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
+import type { TransitionsOptions } from './transitions.ts'
 
 export type Transfer = (
   session: ClientSession,
@@ -17,24 +18,25 @@ export type Transfer = (
   waiter?: Waiter,
 ) => Promise<Outcome<CallTransferStarted>>
 
-type Options = Pick<
-  InvitesOptions,
-  | 'store'
-  | 'groups'
-  | 'products'
-  | 'transitions'
-  | 'leavingSince'
-  | 'limits'
-  | 'withQuality'
-  | 'askBackend'
-  | 'clock'
-  | 'ringTimeoutMs'
-  | 'newUuid'
->
+export type TransfersOptions = Pick<TransitionsOptions, 'uptime' | 'durations'> &
+  Pick<
+    InvitesOptions,
+    | 'store'
+    | 'groups'
+    | 'products'
+    | 'transitions'
+    | 'leavingSince'
+    | 'limits'
+    | 'withQuality'
+    | 'askBackend'
+    | 'clock'
+    | 'ringTimeoutMs'
+    | 'newUuid'
+  >
 
 /** How a call is transferred: the other side goes on from where it is, with somebody who is rung or in a second call [XFER1]. */
-export function createTransfer(options: Options): Transfer {
-  const { store } = options
+export function createTransfer(options: TransfersOptions): Transfer {
+  const { store, uptime } = options
   const settle = createSettleTransfer(options)
   const findGroup = createFindGroup(options)
 
@@ -46,7 +48,7 @@ export function createTransfer(options: Options): Transfer {
     const ref = refOf(session, data.call_uuid)
     const own = checkTransfer(await store.load(ref), session, target)
     if ('ok' in own) return refused(errorOf(own))
-    const given = inviteOf(own.call, otherSide(own.side), target, data)
+    const given = inviteOf(own.call, otherSide(own.side), target, data.metadata)
     const called = await findGroup(given.actor.participant, named)
     if (called === 'unknown') return refused(errorBody('GROUP_NOT_FOUND'))
     const invite = called === undefined ? given : { ...given, group: called.group }
@@ -65,11 +67,12 @@ export function createTransfer(options: Options): Transfer {
     const target = leftOf(pair)[1]
     const unwanted = rightsRefused(session, target)
     if (unwanted !== undefined) return refused(unwanted)
-    const invite = inviteOf(pair.first, otherSide(pair.sides[0]), target, data)
+    const invite = inviteOf(pair.first, otherSide(pair.sides[0]), target, data.metadata)
+    const durations = { ...options.durations, outages: uptime.outages() }
     return settle(
       { session, ref, waiter, counted: target, invite, ringMs: undefined, mayRedirect: false },
       ({ sameUuid, live }, command, now) =>
-        decideJoin(sameUuid, live, { asker: session, invite: command, to: second.callUuid }, now),
+        decideJoin(sameUuid, live, { asker: session, invite: command, to: second.callUuid }, now, durations),
     )
   }
 
@@ -77,7 +80,7 @@ export function createTransfer(options: Options): Transfer {
     data.to_call_uuid == null ? ring(session, data, waiter) : join(session, data, data.to_call_uuid, waiter)
 }
 
-const refused = (error: ErrorBody) => ({ ok: false, error }) as const
+export const refused = (error: ErrorBody) => ({ ok: false, error }) as const
 
 function refOf({ participant: { product } }: ClientSession, callUuid: string): CallRef {
   return { product, callUuid: callUuid.toLowerCase() }
@@ -98,10 +101,15 @@ function readTarget({ to_role, to_user_id, to_group }: CallTransfer): Named {
     : { callee: { userId: '', role }, group: to_group }
 }
 
-type Given = Omit<InviteCommand, 'rate' | 'ringTimeoutMs' | 'callUuid' | 'freshUuid' | 'busy' | 'maxRinging'>
+export type Given = Omit<InviteCommand, 'rate' | 'ringTimeoutMs' | 'callUuid' | 'freshUuid' | 'busy' | 'maxRinging'>
 
 /** The invite that a transfer amounts to: its caller is the side that is left, at the session that has its place. */
-function inviteOf(first: AnsweredCall, left: Side, { userId, role }: Participant, { metadata }: CallTransfer): Given {
+export function inviteOf(
+  first: AnsweredCall,
+  left: Side,
+  { userId, role }: Participant,
+  metadata: CallTransfer['metadata'],
+): Given {
   const { product, contextType, contextId, callType } = first
   const { sessionId, deviceId, node } = placeOf(first, left) ?? first.callerPlace
   const { displayName, ...who } = first[left]
@@ -126,13 +134,10 @@ interface Asked {
   readonly mayRedirect: boolean
 }
 
-type Decide = (situation: InviteSituation, invite: InviteCommand, now: number) => Decision
-
-/** Asks the limits and the backend, commits what is decided, and hands it on. */
-function createSettleTransfer(options: Options) {
-  const { store, products, transitions, leavingSince, limits, withQuality } = options
-  const { askBackend, clock, ringTimeoutMs, newUuid } = options
-  const { commit, handOn } = transitions
+/** Asks the limits and the backend, and commits what is decided. */
+function createSettleTransfer(options: TransfersOptions) {
+  const { products, limits, askBackend, clock, ringTimeoutMs, newUuid } = options
+  const commitTransfer = createCommitTransfer(options)
 
   /** As with an invite, what leaves no call behind does not count [INV8]. */
   async function refund({ session, counted }: Asked, { rate }: InviteCommand): Promise<void> {
@@ -148,27 +153,41 @@ function createSettleTransfer(options: Options) {
     const how = { mayRedirect, ringMsFor }
     const invite = await askBackend({ session, command: given, named: undefined, waiter, ...how }, settings)
     const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
-    if (isTokenOver) {
-      await refund(asked, invite)
-      return refused(errorBody('AUTH_TOKEN_INVALID'))
-    }
-    const caller = invite.actor.participant
+    const outcome = isTokenOver
+      ? refused(errorBody('AUTH_TOKEN_INVALID'))
+      : await commitTransfer(ref, invite, (situation, now) => decide(situation, invite, now))
+    if (!outcome.ok) await refund(asked, invite)
+    return outcome
+  }
+}
+
+type Decide = (situation: InviteSituation, invite: InviteCommand, now: number) => Decision
+
+/** Commits what is decided on a transfer, and hands it on. */
+export function createCommitTransfer({ store, transitions, leavingSince, withQuality, clock }: TransfersOptions) {
+  const { commit, handOn } = transitions
+
+  return async (
+    ref: CallRef,
+    { actor, callee: { userId, role }, group }: InviteCommand,
+    decide: (situation: InviteSituation, now: number) => Decision,
+  ): Promise<Outcome<CallTransferStarted>> => {
+    const caller = actor.participant
     // Other calls of a group's members do not concern its caller.
-    const callee = invite.group === undefined ? { product: ref.product, ...invite.callee } : caller
+    const callee = group === undefined ? { product: ref.product, userId, role } : caller
     const decision = await withQuality<Decision>((seen) =>
-      commit(store.invite(caller, callee, ref.callUuid, (situation) => seen(decide(situation, invite, clock.now())))),
+      commit(store.invite(caller, callee, ref.callUuid, (situation) => seen(decide(situation, clock.now())))),
     )
-    if (!decision.ok) {
-      await refund(asked, invite)
-      return refused(errorOf(decision))
-    }
-    const told = handOn(decision).then(() => {})
-    const handedOn = leavingSince(decision.call, told)
+    if (!decision.ok) return refused(errorOf(decision))
+    const handedOn = leavingSince(
+      decision.call,
+      handOn(decision).then(() => {}),
+    )
     return { ok: true, value: { call_uuid: ref.callUuid, new_call_uuid: decision.call.callUuid }, handedOn }
   }
 }
 
-function withSettings(
+export function withSettings(
   given: Given,
   { busy }: ProductSettings,
   rate: InviteCommand['rate'],

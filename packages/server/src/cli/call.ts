@@ -19,6 +19,7 @@ import { addLiveCallCommands, noCall, statusTones } from './live-calls.ts'
 import { name, whole } from './options.ts'
 import { fewest, findId } from './short-ids.ts'
 import { shownTime, withExact } from './times.ts'
+import { addTransferCallCommand } from './transfer-call.ts'
 
 interface HistoryOptions {
   product: string
@@ -64,6 +65,7 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((callUuid, options) => trace(surroundings, callUuid, options))
   addLiveCallCommands(call, surroundings)
+  addTransferCallCommand(call, surroundings)
 }
 
 interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {

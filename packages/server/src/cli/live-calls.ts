@@ -92,17 +92,21 @@ async function endCall(surroundings: Surroundings, typed: string, options: EndOp
     path: `calls/${encodeURIComponent(callUuid)}/end`,
     body: reason === undefined ? {} : { reason },
   })
-  if (answer === undefined)
-    throw callUuid === typed && isShort(typed) ? noLiveCall(product, typed) : noCall(product, typed)
+  if (answer === undefined) throw notFound(product, typed, callUuid)
   const { call } = answer
   if (json) return printJson(surroundings, { success: true, call })
   surroundings.out(`The call ${call.call_uuid} is over: ${call.status}, ${call.end_reason}.\n`)
 }
 
+/** `callUuid`: what was asked for. */
+export function notFound(product: string, typed: string, callUuid: string): CommandFailure {
+  return callUuid === typed && isShort(typed) ? noLiveCall(product, typed) : noCall(product, typed)
+}
+
 const isShort = (typed: string) => typed.length >= fewest && /^[0-9a-f-]{1,35}$/i.test(typed)
 
-/** Of the calls that go on now: what is over needs no end. What was typed, where none of them begins like it. */
-async function fullUuid(surroundings: Surroundings, typed: string, options: EndOptions): Promise<string> {
+/** Of the calls that go on now: what is over needs no change. What was typed, where none of them begins like it. */
+export async function fullUuid(surroundings: Surroundings, typed: string, options: AskOptions): Promise<string> {
   if (!isShort(typed)) return typed
   const uuids: string[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {

@@ -129,6 +129,6 @@ export function acceptedPush(key: string, call: Call): Push {
 
 function kindOf(notice: Exclude<Notice, { event: 'call.accepted' }>): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'
-  if (notice.event === 'call.status' || notice.event === 'call.transfer_failed') return 'notice'
+  if (!('ended_at' in notice.data)) return 'notice'
   return notice.data.ended_at === null ? 'stop' : 'final'
 }

@@ -1,7 +1,16 @@
 /** Calls for application backends: /v1/server/calls and what is below it [SRV2]. */
-import { type CallPage, type CallShown, EndRequest, type TimelineShown } from '@ringwire/protocol/backend'
+import {
+  type CallPage,
+  type CallShown,
+  EndRequest,
+  type TimelineShown,
+  type TransferBegun,
+  TransferRequest,
+} from '@ringwire/protocol/backend'
+import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { CallRef } from '../call/call.ts'
+import type { TransferForBackend } from '../calls/backend-transfers.ts'
 import type { Quality } from '../calls/quality.ts'
 import { failure, json, shortened } from '../http/replies.ts'
 import { createProductEndpoint, type ProductEndpointDeps } from '../products/endpoint.ts'
@@ -16,6 +25,7 @@ export interface ServerCallsDeps extends ProductEndpointDeps {
   readonly now: () => number
   /** Ends a live call for its backend; of one that is over, or never was, nothing changes. */
   readonly endCall: (ref: CallRef, note: string | null) => Promise<unknown>
+  readonly transferCall: TransferForBackend
 }
 
 export function createServerCallsEndpoints(deps: ServerCallsDeps) {
@@ -66,7 +76,46 @@ export function createServerCallsEndpoints(deps: ServerCallsDeps) {
       await endCall({ product, callUuid }, checked.value.reason || null)
       return shown(product, callUuid)
     }),
+    serverTransferCall: createServerTransfer(deps),
   }
+}
+
+function createServerTransfer(deps: ServerCallsDeps) {
+  const { seenCalls, transferCall } = deps
+  const validate = createValidator(TransferRequest)
+  return createProductEndpoint(deps, async ({ product, params, body }) => {
+    const checked = validate(body)
+    if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
+    const { by, to, metadata = null } = checked.value
+    const callUuid = (params.call_uuid ?? '').toLowerCase()
+    if ((await seenCalls.one(product, callUuid)) === undefined) return noSuchCall(product, callUuid)
+    const named = { callee: { role: to.role, userId: to.user_id ?? '' }, group: to.group ?? undefined }
+    const outcome = await transferCall({ product, callUuid }, { by, to: named, metadata })
+    if (!outcome.ok) return notTransferred(outcome.error, product, callUuid)
+    await outcome.handedOn
+    return json(200, { success: true, ...outcome.value } satisfies TransferBegun)
+  })
+}
+
+function notTransferred({ code, status }: ErrorBody, product: string, callUuid: string): Response {
+  if (code === 'CALL_NOT_FOUND') return noSuchCall(product, callUuid)
+  if (!isOfTransfer(code)) throw new Error(`a transfer was refused with ${code}`)
+  const isAnswered = status === 'accepted' || status === 'connected'
+  const state = isAnswered
+    ? 'The call is being transferred already, or its other side is in a call with the target.'
+    : `The call is ${status}: only an answered call can be transferred.`
+  return failure(code, code === 'CALL_INVALID_STATE' ? { message: state } : {})
+}
+
+const ofTransfer = [
+  'GROUP_NOT_FOUND',
+  'CALL_TO_SELF',
+  'CALL_INVALID_STATE',
+  'NOT_SUPPORTED_BY_PEER',
+  'CALLEE_BUSY',
+] as const
+function isOfTransfer(code: ErrorCode): code is (typeof ofTransfer)[number] {
+  return (ofTransfer as readonly ErrorCode[]).includes(code)
 }
 
 const noSuchCall = (product: string, callUuid: string) =>

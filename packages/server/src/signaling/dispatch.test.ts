@@ -40,6 +40,7 @@ function setUp(
     seat: unused,
     take: unused,
     transfer: unused,
+    transferForBackend: unused,
     alerting: unused,
     rejectRinging: unused,
     run: unused,

@@ -3,6 +3,7 @@ import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
 import { program } from '@ringwire/testkit/program'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
+import { threeOf } from '../support/transfer-flows.ts'
 import { adminUrlOf, startObserved } from './observed.ts'
 
 const token = 'a-token-that-only-tests-know'
@@ -107,6 +108,10 @@ test('[ADM3] changes are written down: by the page, by a backend, by a command; 
   await ask(`products/${product}/calls/${callUuid}`)
   await ask(`products/${product}/calls/${crypto.randomUUID()}/end`, 'POST', {})
   await ask(`products/${product}/calls/${callUuid}/end`, 'POST', { reason: 'because Ann said so' })
+  const three = await threeOf(service)
+  const transfer = { by: 'callee', to: { role: 'agent', user_id: three.ids.eva } }
+  await ask(`products/${product}/calls/${three.first}/transfer`, 'POST', transfer)
+  await ask(`products/${product}/calls/${three.first}/transfer`, 'POST', transfer)
   const group = { members: [pair.calleeId], strategy: 'all' }
   await ask(`products/${product}/groups/agent/support`, 'PUT', group)
   const credentials = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
@@ -128,7 +133,7 @@ test('[ADM3] changes are written down: by the page, by a backend, by a command; 
   await command('keys', 'disable', keyId)
   await command('participant', 'disconnect', 'customer', pair.callerId, '--product', product)
 
-  const { data, next_cursor } = await ask('audit?limit=7')
+  const { data, next_cursor } = await ask('audit?limit=8')
   expect(data).toMatchObject([
     {
       by: { kind: 'cli', name: 'pat' },
@@ -140,6 +145,13 @@ test('[ADM3] changes are written down: by the page, by a backend, by a command; 
     { by: { kind: 'key', name: productKey.id }, action: 'product.change', product, detail: { busy: 'reject' } },
     { by: { kind: 'key', name: productKey.id }, action: 'participant.disconnect', subject: null },
     { by: { kind: 'operator', name: 'Olga' }, action: 'group.put', subject: 'agent/support', detail: { members: 1 } },
+    {
+      by: { kind: 'operator', name: 'Olga' },
+      action: 'call.transfer',
+      participant: null,
+      subject: three.first,
+      detail: { by: 'callee' },
+    },
     { by: { kind: 'operator', name: 'Olga' }, action: 'call.end', subject: callUuid, detail: {} },
   ])
   const older = await ask(`audit?cursor=${next_cursor}`)

@@ -3,9 +3,10 @@ import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import type { FollowedEntry } from '../../src/history/followed-calls.ts'
+import { threeOf } from '../support/transfer-flows.ts'
 import { direct } from './command.ts'
 
-/** `ringwire call tail` and `call end`, beside a running service. */
+/** `ringwire call tail`, `call end` and `call transfer`, beside a running service. */
 
 let service: Service
 beforeAll(async () => {
@@ -94,6 +95,32 @@ test('[SRV2] end asks the service with a product key: both sides hear it', async
   })
   const { out } = await run(`call trace ${callUuid} --product shop`)
   expect(out).toContain('note=closed')
+}, 240_000)
+
+test('[SRV2] [XFER1] transfer asks the service: it rings at somebody or at a group, under a short id, too', async () => {
+  const { eva, ids, first } = await threeOf(service)
+  const ask = `call transfer ${first.slice(0, 8)} --product shop --by callee --role agent --url ${service.url}`
+  const rings = await run(`${ask} --user ${ids.eva}`, key)
+  const { data } = await eva.next('call.ringing')
+  expect(rings).toEqual({ code: 0, err: '', out: `It rings at agent/${ids.eva}: ${data.call_uuid}.\n` })
+  await eva.request('call.reject', { call_uuid: data.call_uuid })
+  const unknown = await run(`${ask} --group nobody`, key)
+  expect([unknown.code, unknown.out, unknown.err]).toEqual([1, '', expect.stringMatching(/^GROUP_NOT_FOUND: /)])
+  const again = await run(`${ask} --user ${ids.eva} --json`, key)
+  expect([again.code, JSON.parse(again.out)]).toMatchObject([0, { success: true, call_uuid: first }])
+  for (const [more, code, words] of [
+    ['', 2, 'Give --user or --group, and not both'],
+    [' --user eva --group sales', 2, 'Give --user or --group, and not both'],
+    [' --user max', 1, 'CALL_INVALID_STATE: The call is being transferred already'],
+  ] as const) {
+    const refused = await run(ask + more, key)
+    expect([more, refused.code, refused.out]).toEqual([more, code, ''])
+    expect(refused.err).toContain(words)
+  }
+  const gone = `call transfer ${crypto.randomUUID()} --product shop --by callee --role agent --user eva`
+  expect(await run(`${gone} --url ${service.url}`, key)).toMatchObject({ code: 3, out: '' })
+  const wrong = await run(gone.replace('callee', 'ben'), key)
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('caller, callee')])
 }, 240_000)
 
 test('[SRV2] end says why it could not, and never the secret', async () => {

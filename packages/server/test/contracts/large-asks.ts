@@ -40,6 +40,12 @@ export const asksOf = (hooks: string): Readonly<Record<EndpointName, readonly As
   ].map((query) => ({ as: 'product', query, status: 200 })),
   serverCall: [{ as: 'product', params: call, status: 200 }],
   serverTimeline: [{ as: 'product', params: call, status: 200 }],
+  serverTransferCall: [
+    {
+      ...{ as: 'product', params: { call_uuid: liveUuid }, status: 200 },
+      body: { by: 'caller', to: { role: few.role, user_id: few.userId } },
+    },
+  ],
   serverEndCall: [{ as: 'product', params: { call_uuid: liveUuid }, status: 200 }],
   ring: [{ as: 'ticket', status: 410 }],
   rejectRing: [{ as: 'ticket', status: 410 }],

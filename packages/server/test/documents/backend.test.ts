@@ -8,6 +8,7 @@ import { invite, someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, Service } from '@ringwire/testkit/service'
+import { threeOf } from '../support/transfer-flows.ts'
 
 /** docs/backend.md: each command is run, in the order of the page. */
 const page = blocks('docs/backend.md')
@@ -26,6 +27,7 @@ const [
   ofAnn = '',
   one = '',
   end = '',
+  transfer = '',
   history = '',
   timeline = '',
   participant = '',
@@ -120,7 +122,7 @@ function differences(page: unknown, real: unknown, at = ''): string[] {
 }
 
 test('the page has these commands, and this file runs all of them', () => {
-  expect(commands).toHaveLength(33)
+  expect(commands).toHaveLength(34)
 })
 
 /** `POST /v1/server/calls/{}/end`, as curl asks it, and as the registry has it. */
@@ -175,6 +177,17 @@ test('[SRV2] [HIST1] calls: listed, shown, ended, and read by who took part', as
   const { call: shown, entries } = await ask(timeline)
   expect([shown.status, entries[0].what]).toEqual(['cancelled', 'invited'])
   for (const client of [ann, callee]) expect((await client.next('call.cancelled')).data.reason).toBe('ended_by_server')
+})
+
+test('[SRV2] [XFER1] a call is transferred', async () => {
+  const { ann, first } = await threeOf(service)
+  const ended = call
+  call = first
+  const { call_uuid, new_call_uuid } = await ask(transfer)
+  call = ended
+  expect(call_uuid).toBe(first)
+  const { data } = await ann.next('call.transferring')
+  expect(data).toMatchObject({ new_call_uuid, to: { user_id: 'eva', role: 'agent' } })
 })
 
 test('[SRV2] a participant: shown, and sent away', async () => {

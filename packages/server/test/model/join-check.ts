@@ -6,6 +6,7 @@ import {
   bob,
   carol,
   dave,
+  durations,
   heldBy,
   leftBy,
   overCall,
@@ -13,7 +14,7 @@ import {
   start,
   uuidOf,
 } from '../../src/call/call.fixture.ts'
-import type { AnsweredCall, Call, LiveCall, Side } from '../../src/call/call.ts'
+import type { AnsweredCall, Call, LiveCall, Place, Side } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/command.ts'
 import type { Step } from '../../src/call/effects.ts'
 import type { InviteCommand } from '../../src/call/invite.ts'
@@ -80,6 +81,15 @@ function inviteFor(changes: Partial<InviteCommand> = {}): InviteCommand {
   }
 }
 
+/** What the other side reads of somebody who is away, and was not told to come back [PEER1, END5]. */
+function awayOf(place: Place, other: Place): object {
+  if (place.state === 'held' || place.awaitedMs !== undefined) return {}
+  const isLast = place.closed && other.state === 'vacant' && other.closed && place.since >= other.since
+  const { callerLostMs, peerLostMs } = durations
+  const endsAt = place.since + (isLast ? callerLostMs : peerLostMs)
+  return { away: { since: new Date(place.since).toISOString(), ends_at: new Date(endsAt).toISOString() } }
+}
+
 /** All three steps, whole. */
 function joined({ by: [one, two], first, second }: Setting, invite: InviteCommand): readonly Step[] {
   const [left, right] = [otherOf(one), otherOf(two)]
@@ -100,14 +110,23 @@ function joined({ by: [one, two], first, second }: Setting, invite: InviteComman
     former: string,
     direction: 'outgoing' | 'incoming',
     { userId, role, displayName }: Call['caller'],
+    away: object,
   ) => ({
     ...{ call_uuid: former, new_call_uuid: next, status: 'accepted' as const, direction },
-    to: { user_id: userId, role, display_name: displayName },
+    to: { user_id: userId, role, display_name: displayName, ...away },
   })
   const news = { event: 'call.transferring', needs: 'transfer' } as const
   const peers = [
-    { to: 'caller', ...news, data: about(firstUuid, 'outgoing', call.callee) },
-    { to: 'callee', ...news, data: about(second.callUuid, 'incoming', call.caller) },
+    {
+      to: 'caller',
+      ...news,
+      data: about(firstUuid, 'outgoing', call.callee, awayOf(call.calleePlace, call.callerPlace)),
+    },
+    {
+      to: 'callee',
+      ...news,
+      data: about(second.callUuid, 'incoming', call.caller, awayOf(call.callerPlace, call.calleePlace)),
+    },
   ] as const
   const ends = [first, second].map((each): Step => {
     const step = transitionOf(each, ended, { actor: asker, side: null }, null, now)
@@ -170,6 +189,13 @@ function* ofOthers([one, two]: readonly [Side, Side], ask: Ask): Generator<Situa
   const [left, right] = [placeName(otherOf(one)), placeName(otherOf(two))]
   yield ask('the one is away', first({ [left]: leftBy(alices, now - 1_000) }), second())
   yield ask('the other is away', first(), second({ [right]: leftBy(carols, now - 1_000, true, true) }))
+  const closed = { [left]: leftBy(alices, now - 2_000, true, true) }
+  yield ask('both have closed', first(closed), second({ [right]: leftBy(carols, now - 1_000, true, true) }))
+  yield ask(
+    'the one was told to come back',
+    first({ [left]: leftBy(alices, now - 1_000, true, false, 6_000) }),
+    second(),
+  )
   const deaf = { code: 'NOT_SUPPORTED_BY_PEER' }
   yield ask('the one cannot', first({ [left]: heldBy(actorOf(alice, 'a-1')) }), second(), deaf)
   const takes = heldBy({ ...carols, can: ['take'] })
@@ -205,7 +231,7 @@ export function checkJoins(machine: Machine): number {
   for (const one of ['caller', 'callee'] as const) {
     for (const two of ['caller', 'callee'] as const) {
       for (const { name, first, live, asker, invite, refused, of } of situations([one, two])) {
-        const decision = decideJoin(first, live, { asker, invite, to: secondUuid }, now)
+        const decision = decideJoin(first, live, { asker, invite, to: secondUuid }, now, durations)
         const steps = refused === undefined ? joined(of, invite) : []
         const expected =
           refused === undefined
@@ -223,7 +249,8 @@ export function checkJoins(machine: Machine): number {
 /** A call cannot be connected with itself. */
 function checkSelf(machine: Machine): number {
   const first = callWith(alices, 'callee', firstUuid)
-  const decision = strict(machine).decideJoin(first, [first], { asker, invite: inviteFor(), to: firstUuid }, now)
+  const command = { asker, invite: inviteFor(), to: firstUuid }
+  const decision = strict(machine).decideJoin(first, [first], command, now, durations)
   if (decision.ok || decision.code !== 'CALL_TO_SELF') violated('XFER1', 'a call was connected with itself')
   return 1
 }

@@ -40,9 +40,9 @@ export function strict(machine: Machine): Machine {
       for (const given of [first, live, command]) deepFreeze(given)
       return sameAgain(() => machine.decideTransfer(first, live, command, now))
     },
-    decideJoin(first, live, command, now) {
+    decideJoin(first, live, command, now, durations) {
       for (const given of [first, live, command]) deepFreeze(given)
-      return sameAgain(() => machine.decideJoin(first, live, command, now))
+      return sameAgain(() => machine.decideJoin(first, live, command, now, durations))
     },
   }
 }

@@ -17,8 +17,9 @@ import {
 import type { AnsweredCall, Call, CallGroup, LiveCall, Participant, RingingCall, Side } from '../../src/call/call.ts'
 import type { Actor, CallCommand } from '../../src/call/command.ts'
 import { decide } from '../../src/call/decide.ts'
-import type { Step } from '../../src/call/effects.ts'
+import type { Notice, Step } from '../../src/call/effects.ts'
 import { type CalledGroup, decideInvite, type InviteCommand } from '../../src/call/invite.ts'
+import type { Transferrer } from '../../src/call/transfer.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { byActor, difference, transitionOf } from './expected.ts'
 import { commandOf } from './invite-check.ts'
@@ -75,10 +76,11 @@ function inviteFor(changes: Partial<InviteCommand> = {}): InviteCommand {
 }
 
 /** Both steps of a transfer that is allowed, whole. */
-function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly Step[] {
+function begun(first: AnsweredCall, by: Side, invite: InviteCommand, isOfBackend: boolean): readonly Step[] {
   const group = invite.group && groupOf(invite.group)
   const callee = { ...invite.callee, displayName: null }
-  const call = ringingFor(first, by, { metadata: invite.metadata, callee, ...(group && { group }) })
+  const ofSession = ringingFor(first, by, { metadata: invite.metadata, callee, ...(group && { group }) })
+  const call = isOfBackend ? byBackend(ofSession, first[by]) : ofSession
   const { caller, transferred } = call
   const transferred_by = {
     ...{ user_id: transferred?.by.userId ?? '', role: transferred?.by.role ?? '' },
@@ -102,7 +104,9 @@ function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly S
   return [
     {
       call: { ...first, version: first.version + 1, transferring: { to: next, by } },
-      event: { type: 'transferring', at: now, by: byActor(transferer[by]), notices: [] },
+      event: isOfBackend
+        ? { type: 'transferring', at: now, by: null, notices: [startedFor(first, by)] }
+        : { type: 'transferring', at: now, by: byActor(transferer[by]), notices: [] },
     },
     {
       call,
@@ -114,6 +118,18 @@ function begun(first: AnsweredCall, by: Side, invite: InviteCommand): readonly S
       },
     },
   ]
+}
+
+/** The backend transfers for a side, which is named as the call has it. */
+function byBackend(call: RingingCall, by: Call['caller']): RingingCall {
+  const { transferred } = call
+  return transferred === undefined ? call : { ...call, transferred: { ...transferred, by } }
+}
+
+/** Then that side is told, too. */
+function startedFor({ callUuid }: AnsweredCall, by: Side): Notice {
+  const data = { call_uuid: callUuid, new_call_uuid: next }
+  return { to: { place: by }, needs: 'transfer', event: 'call.transfer_started', data }
 }
 
 function groupOf({ name, members, memberRingMs }: CalledGroup): CallGroup {
@@ -235,29 +251,33 @@ function* groupsOf(by: Side): Generator<Situation> {
 }
 
 export function checkTransfers(machine: Machine): number {
-  const { decideTransfer } = strict(machine)
   let cases = 0
   for (const by of sides) {
-    for (const { name, first, asker, invite: given, live, refused } of [
-      ...firstsOf(by),
-      ...othersOf(by),
-      ...groupsOf(by),
-    ]) {
-      // As whoever asks for it does: the invite is about what the first call is about.
-      const { contextType, contextId, callType } = first ?? firstCall()
-      const invite = { ...given, contextType, contextId, callType }
-      const decision = decideTransfer(first, live, { asker, invite }, now)
-      const steps = refused === undefined ? begun(first as AnsweredCall, by, invite) : []
-      const expected =
-        refused === undefined
-          ? { ok: true, call: steps[1]?.call, steps }
-          : { ok: false, code: refused.code, details: refused.details ?? {}, steps: [] }
-      const wrong = difference(decision, expected)
-      if (wrong !== undefined) violated('XFER1', `${name}\n${wrong}`)
+    for (const situation of [...firstsOf(by), ...othersOf(by), ...groupsOf(by)]) {
+      checkTransfer(machine, situation, by, situation.asker)
+      cases++
+      // The backend needs no session and no place. What else forbids a transfer forbids it one, too.
+      if (situation.asker !== transferer[by]) continue
+      checkTransfer(machine, situation, by, { side: by })
       cases++
     }
   }
   return cases
+}
+
+function checkTransfer(machine: Machine, situation: Situation, by: Side, asker: Transferrer): void {
+  const { name, first, invite: given, live, refused } = situation
+  // As whoever asks for it does: the invite is about what the first call is about.
+  const { contextType, contextId, callType } = first ?? firstCall()
+  const invite = { ...given, contextType, contextId, callType }
+  const decision = strict(machine).decideTransfer(first, live, { asker, invite }, now)
+  const steps = refused === undefined ? begun(first as AnsweredCall, by, invite, 'side' in asker) : []
+  const expected =
+    refused === undefined
+      ? { ok: true, call: steps[1]?.call, steps }
+      : { ok: false, code: refused.code, details: refused.details ?? {}, steps: [] }
+  const wrong = difference(decision, expected)
+  if (wrong !== undefined) violated('XFER1', `${name}\n${wrong}`)
 }
 
 /** The first call after the target has answered, and after it has not. `by`: who transfers it, as far as it is known. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { projectRoot } from '@ringwire/testkit/documents'
 import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
 import { productKey, Service } from '@ringwire/testkit/service'
+import { threeOf } from '../support/transfer-flows.ts'
 
 /**
  * What a backend gets that makes its client from openapi.json with a public generator, oazapfts: its types hold, and what the
@@ -47,6 +48,11 @@ export async function main(): Promise<string> {
   if (token.status !== 200) return token.status === 401 ? (token.data.error?.code ?? '') : ''
   const page = await ringwire.listProductCalls({ status: 'live', limit: 10 })
   if (page.status === 200) for (const { call_uuid } of page.data.data) await ringwire.endCall(call_uuid, { reason: 'over' })
+  const begun = await ringwire.transferCall('c', { by: 'callee', to: { role: 'agent', group: 'support' } })
+  if (begun.status === 200) return begun.data.new_call_uuid
+  if (begun.status === 409) return begun.data.error?.code ?? ''
+  // @ts-expect-error: a call has no such side.
+  await ringwire.transferCall('c', { by: 'agent', to: { role: 'agent', user_id: 'eva' } })
   const group = { members: ['ben'], strategy: 'in_turn' as const }
   await ringwire.putGroup('agent', 'support', group)
   // @ts-expect-error: there is no such strategy.
@@ -93,6 +99,15 @@ test('a backend with it issues a token, lists, shows and ends a call', async () 
   expect(await api.showCall(callUuid)).toMatchObject({ status: 200, data: { call: { status: 'ended' } } })
   expect((await api.showTimeline(callUuid)).data).toMatchObject({ success: true })
 }, 60_000)
+
+test('a backend with it transfers a call', async () => {
+  const { eva, ids, first } = await threeOf(service)
+  const begun = await api.transferCall(first, { by: 'callee', to: { role: 'agent', user_id: ids.eva } })
+  expect(begun).toMatchObject({ status: 200, data: { call_uuid: first } })
+  expect((await eva.next('call.ringing')).data.call_uuid).toBe(begun.data.new_call_uuid)
+  const again = await api.transferCall(first, { by: 'caller', to: { role: 'agent', group: 'nobody' } })
+  expect(again).toMatchObject({ status: 409, data: { error: { code: 'CALL_INVALID_STATE' } } })
+})
 
 test('what is refused comes with its status and its code', async () => {
   expect(await api.showCall('0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55')).toMatchObject({

@@ -213,6 +213,9 @@ export function startRest(options: RestOptions): RestService {
     endCall: async () => {
       throw new Error('nobody ends a call here')
     },
+    transferCall: async () => {
+      throw new Error('nobody transfers a call here')
+    },
     webhooks: createWebhookEndpoints({
       store: stores.webhooks,
       guard,
