@@ -9,6 +9,7 @@ import { linkTo } from './place.ts'
 import { productPath } from './products.ts'
 import { Quality } from './quality.tsx'
 import { Timeline } from './timeline.tsx'
+import { TransferCall } from './transfer.tsx'
 import { duration, time } from './wording.ts'
 
 interface Shown {
@@ -44,6 +45,7 @@ export function CallDetail({ product, id }: { product: string; id: string }) {
         {data?.call && (
           <div class="row">
             <Status call={data.call} />
+            {isAnswered(data.call) && <TransferCall product={product} call={data.call} onBegun={again} />}
             {data.call.ended_at === null && <EndCall product={product} call={data.call} onEnded={again} />}
           </div>
         )}
@@ -53,6 +55,8 @@ export function CallDetail({ product, id }: { product: string; id: string }) {
     </>
   )
 }
+
+const isAnswered = ({ status }: CallView) => status === 'accepted' || status === 'connected'
 
 function Told({ product, call, timeline: { entries, summary } }: Shown & { product: string }) {
   return (

@@ -78,10 +78,23 @@ interface DoProps {
   readonly testId?: string
   /** What has to be typed before it is done. */
   readonly typed?: string
+  /** Fields of what is done. */
+  readonly children?: ComponentChildren
+  /** Whether the fields say enough. */
+  readonly isReady?: boolean
 }
 
 /** A button that asks first, and says what went wrong. */
-export function Do({ label, question, isDangerous = true, act, testId, typed = '' }: DoProps) {
+export function Do({
+  label,
+  question,
+  isDangerous = true,
+  act,
+  testId,
+  typed = '',
+  children,
+  isReady = true,
+}: DoProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
@@ -113,6 +126,7 @@ export function Do({ label, question, isDangerous = true, act, testId, typed = '
       <dialog ref={dialog} aria-label={label}>
         <div class="dialog">
           <p>{question}</p>
+          {children}
           {typed !== '' && (
             <label>
               Type {typed} to confirm
@@ -124,7 +138,7 @@ export function Do({ label, question, isDangerous = true, act, testId, typed = '
             <button
               type="button"
               class={isDangerous ? 'danger' : 'main'}
-              disabled={isBusy || text !== typed}
+              disabled={isBusy || !isReady || text !== typed}
               data-testid="confirm"
               onClick={() => void go()}
             >

@@ -5,6 +5,7 @@ import type { Service } from '@ringwire/testkit/service'
 import type { Browser } from 'playwright-core'
 import { adminUrlOf, startObserved } from '../admin/observed.ts'
 import { finish } from '../scenarios/calls/composition.ts'
+import { threeOf } from '../support/transfer-flows.ts'
 import { look, signIn, token } from './operator.ts'
 
 const stage = {} as { service: Service; browser: Browser }
@@ -96,13 +97,38 @@ test('[ADM2] a call is found, looked at and ended; a name that is a script is a 
   expect(await operator.look('call')).toEqual([])
 
   await page.click('[data-testid=end-call]')
-  await page.click('[data-testid=confirm]')
+  await page.click('dialog[open] [data-testid=confirm]')
   await caller.next('call.ended')
   await page.waitForSelector('[data-testid=summary]:has-text("backend ended the call")')
   await page.click('summary')
   expect(JSON.parse((await page.locator('[data-testid=raw]').textContent()) ?? '').call.call_uuid).toBe(callUuid)
   expect(operator.faults).toEqual([])
   await Promise.all([caller.close(), callee.close(), page.close()])
+}, 60_000)
+
+test('[ADM2] [XFER1] an answered call is transferred, and the page says why it could not be', async () => {
+  const { browser, service } = stage
+  const { ann, eva, ids, first } = await threeOf(service)
+  const operator = await signIn(browser, service)
+  const { page } = operator
+  await operator.go(`calls/shop/${first}`)
+  await page.click('[data-testid=transfer-call]')
+  const confirm = 'dialog[open] [data-testid=confirm]'
+  expect(await page.isDisabled(confirm)).toBe(true)
+  await page.fill('dialog[open] [data-testid=to-name]', ids.ben)
+  await page.click(confirm)
+  await page.waitForSelector('dialog[open] [role=alert]:has-text("cannot call itself")')
+  expect(await operator.look('transfer')).toEqual([])
+  await page.fill('dialog[open] [data-testid=to-name]', ids.eva)
+  await page.click(confirm)
+  const { data } = await eva.next('call.ringing')
+  expect(data).toMatchObject({ caller_user_id: ids.ann, transferred_from: first })
+  await eva.request('call.accept', { call_uuid: data.call_uuid })
+  await ann.next('call.ended')
+  await page.waitForSelector('.badge:has-text("ended")')
+  // A refused request is no fault of the page.
+  expect(operator.faults.filter((fault) => !/400/.test(fault))).toEqual([])
+  await page.close()
 }, 60_000)
 
 test('[ADM2] somebody is shown, sent away and erased; the audit log says who did it', async () => {
