@@ -7,6 +7,7 @@ import { registerBackendParticipants } from './backend/participants.ts'
 import { registerPolicies } from './backend/policies.ts'
 import { registerQuality } from './backend/quality.ts'
 import { registerTimelines } from './backend/timelines.ts'
+import { registerBackendTransfers } from './backend/transfers.ts'
 import { registerAsleep } from './calls/asleep.ts'
 import { registerProducts } from './calls/busy.ts'
 import { registerCallStates } from './calls/call-states.ts'
@@ -31,6 +32,7 @@ import { registerRelay } from './calls/relay.ts'
 import { registerRepeats } from './calls/repeats.ts'
 import { registerRestart } from './calls/restart.ts'
 import { registerRinging } from './calls/ringing.ts'
+import { registerTransferHook } from './calls/transfer-hook.ts'
 import { registerTurns } from './calls/turns.ts'
 import { registerWaking } from './calls/waking.ts'
 import { registerArrivalScenarios } from './connections/arrival.ts'
@@ -60,6 +62,7 @@ import { registerResume } from './extended/resume.ts'
 import { registerSessions } from './extended/sessions.ts'
 import { registerTakes } from './extended/takes.ts'
 import { registerToldBack } from './extended/told-back.ts'
+import { registerTransferChains } from './extended/transfer-chains.ts'
 import { registerTransfers } from './extended/transfers.ts'
 import { registerUpstream } from './extended/upstream.ts'
 import { compositionNames, type Group, groups } from './table.ts'
@@ -79,6 +82,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerBackendErasure(name, start)
     registerBackendOnline(name, start)
     registerPolicies(name, start)
+    registerBackendTransfers(name, start)
   },
   invites({ name, start }) {
     registerInvites(name, start)
@@ -87,6 +91,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerRedial(name, start)
     registerProducts(name, start)
     registerInviteHook(name, start)
+    registerTransferHook(name, start)
     registerLimits(name, start)
   },
   connecting({ name, start, areSessionsKept }) {
@@ -144,6 +149,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerPeers(name, start)
     registerTransfers(name, start)
     registerGroupTransfers(name, start)
+    registerTransferChains(name, start)
     registerJoins(name, start)
     registerPresence(name, start)
   },

@@ -78,7 +78,8 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
   const caller = `CASE WHEN n % ${2 * every} = ${every} THEN 'busy' WHEN n % ${calls / 10} = 1 THEN 'few'
     ELSE 'caller-' || (n % 50000) END`
   const isLive = `n > ${firstLive}`
-  const place = JSON.stringify({ state: 'vacant', sessionId: 's', deviceId: null, node: '', settled: true, since: 0 })
+  const left = { state: 'vacant', sessionId: 's', deviceId: null, node: '', settled: true, since: 0 }
+  const place = JSON.stringify({ ...left, can: ['transfer'] })
   const notices = JSON.stringify([{ to: 'peer', event: 'call.ended', data: { reason: 'hangup' } }])
   const entry = JSON.stringify({ what: 'rung', session: 's', detail: {} })
   const body = JSON.stringify({ type: 'call.ended', data: { caller: { user_id: 'someone' }, filler: 'x'.repeat(600) } })

@@ -5,53 +5,11 @@ import { until } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { about, answeredCall, candidatesOf, connectExtended } from '../../support/extended-flows.ts'
 import { setProduct } from '../../support/products.ts'
+import { namesOf, newCall, roles, threeOf, toEva, transfer, transferred } from '../../support/transfer-flows.ts'
 import { ask } from '../backend/calls.ts'
 import { type Start, serviceFor } from '../calls/composition.ts'
 
-const transfer = { can: 'transfer' }
-/** Of an agent who may call, and so transfer to, other agents. */
-const roles = { allowed_peer_role: 'agent' }
 const candidate = (n: number) => ({ candidate: `candidate:${n}`, sdpMid: '0', sdpMLineIndex: 0 })
-
-/** Ann calls Ben, who answers, and transfers her to Eva. All three are extended; Ann and Ben understand a transfer. */
-interface Three {
-  readonly ann: ExtendedClient
-  readonly ben: ExtendedClient
-  readonly eva: ExtendedClient
-  readonly ids: { readonly ann: string; readonly ben: string; readonly eva: string }
-  readonly first: string
-}
-
-async function threeOf(service: Service): Promise<Three> {
-  const ids = { ann: someone('ann'), ben: someone('ben'), eva: someone('eva') }
-  const customer = { user_id: ids.ann, role: 'customer', device_id: 'desk', display_name: 'Ann' }
-  const agent = (user_id: string, display_name: string) => ({ ...roles, user_id, role: 'agent', display_name })
-  const [ann, ben, eva] = await Promise.all([
-    connectExtended(service, customer, transfer),
-    connectExtended(service, agent(ids.ben, 'Ben'), transfer),
-    connectExtended(service, agent(ids.eva, 'Eva')),
-  ])
-  const first = await answeredCall({ caller: ann, callee: ben, callerId: ids.ann, calleeId: ids.ben })
-  return { ann, ben, eva, ids, first }
-}
-
-const toEva = ({ first, ids }: Three) => ({ call_uuid: first, to_role: 'agent', to_user_id: ids.eva })
-
-/** Ben transfers; it rings at Eva, and Ann has heard of it. */
-async function transferred(three: Three): Promise<string> {
-  const reply = await three.ben.request('call.transfer', toEva(three))
-  expect(reply.event).toBe('call.transfer_started')
-  const next = reply.data.new_call_uuid
-  await Promise.all([
-    three.eva.next('call.ringing', about(next)),
-    three.ann.next('call.transferring', ({ data }) => data.new_call_uuid === next),
-  ])
-  return next
-}
-
-const namesOf = ({ pushes }: ExtendedClient, ...calls: string[]) =>
-  pushes.filter(({ data }) => calls.includes(data.call_uuid)).map(({ event, data }) => [event, data.call_uuid])
-const failed = (next: string) => (message: { data: { new_call_uuid?: string } }) => message.data.new_call_uuid === next
 
 /** A side of an answered call is handed over to somebody else [XFER1]. */
 export function registerTransfers(name: string, start: Start): void {
@@ -124,14 +82,14 @@ function registerFailed(service: () => Service): void {
     await eva.request('call.reject', { call_uuid: declined, reason: 'in_a_meeting' })
     const data = { call_uuid: first, new_call_uuid: declined, status: 'rejected', end_reason: 'in_a_meeting' }
     for (const client of [ann, ben]) {
-      expect((await client.next('call.transfer_failed', failed(declined))).data).toEqual(data)
+      expect((await client.next('call.transfer_failed', newCall(declined))).data).toEqual(data)
     }
     await ann.request('webrtc.ice_candidate', { call_uuid: first, candidate: candidate(1) })
     await ben.next('webrtc.ice_candidate', about(first))
     // The one that is transferred may not want it, either.
     const cancelled = await transferred(three)
     await ann.request('call.cancel', { call_uuid: cancelled })
-    expect((await ben.next('call.transfer_failed', failed(cancelled))).data).toMatchObject({
+    expect((await ben.next('call.transfer_failed', newCall(cancelled))).data).toMatchObject({
       ...{ status: 'cancelled', end_reason: 'caller_cancelled' },
     })
     expect((await eva.next('call.cancelled', about(cancelled))).data.reason).toBe('caller_cancelled')
