@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
-import { StoreError } from '../ports/store-error.ts'
+import { SessionMovedError, StoreError } from '../ports/store-error.ts'
 import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
 
 describe('a holder that goes while another session asks for its place', () => {
@@ -232,5 +232,30 @@ describe('who names a call that is over', () => {
     isAway = false
     expect(await domain.calls.verb(callee.actor, 'end', call.callUuid, null)).toMatchObject({ ok: true })
     expect(eventsOf(callee).slice(before.length)).toEqual(['call.status', 'call.ended'])
+  })
+
+  test('[END4] [ORD3] hears of it in the same request while a session of the call moves to another node', async () => {
+    let isAway = false
+    let moves = 0
+    const domain = await openDomain({
+      isAway: () => isAway,
+      sessions: (real) => ({
+        apply(...how) {
+          if (moves > 0 && moves--) throw new SessionMovedError('the session that has the place is gone')
+          return real.apply(...how)
+        },
+      }),
+    })
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const callee = await connectPeer(domain, somebody())
+    const call = await answered(domain, caller, callee)
+    const before = eventsOf(callee)
+    isAway = true
+    await domain.calls.verb(caller.actor, 'end', call.callUuid, null)
+    isAway = false
+    moves = 3
+    expect(await domain.calls.verb(callee.actor, 'end', call.callUuid, null)).toMatchObject({ ok: true })
+    expect(moves).toBe(0)
+    expect(eventsOf(callee).slice(before.length)).toEqual(['call.ended'])
   })
 })

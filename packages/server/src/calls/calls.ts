@@ -3,6 +3,7 @@ import type { CallAlertingBy } from '@ringwire/protocol/events/call'
 import { type Call, type CallRef, callKey, isLive, type OverCall, ringsAt, sideAbout } from '../call/call.ts'
 import { type Actor, type CallCommand, type Decision, type Refusal, refuse } from '../call/command.ts'
 import { decideLinked } from '../call/linked.ts'
+import type { Timers } from '../ports/clock.ts'
 import type { Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -12,10 +13,12 @@ import { createLeavingSince } from './leaving-groups.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 import { createTransfer, type Transfer } from './transfers.ts'
 import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
+import { maxTries, pauseBefore } from './tries.ts'
 
 export type CallsOptions = TransitionsOptions &
   Omit<InvitesOptions, 'transitions' | 'leavingSince'> & {
     readonly sessions: Pick<Sessions, 'append' | 'acknowledge' | 'knowsEnd'>
+    readonly timers: Pick<Timers, 'sleep'>
     /** Whether a product lets devices take calls from each other [TAKE1]. */
     readonly mayTake: (product: string) => boolean
   }
@@ -90,7 +93,7 @@ export function createCalls(options: CallsOptions): Calls {
 }
 
 /** A command of a client. */
-function createAsk({ store, sessions, delivery }: CallsOptions, { run, losesDeadHolder }: Transitions) {
+function createAsk({ store, sessions, delivery, timers }: CallsOptions, { run, losesDeadHolder }: Transitions) {
   async function ask(
     session: ClientSession,
     callUuid: string,
@@ -113,8 +116,12 @@ function createAsk({ store, sessions, delivery }: CallsOptions, { run, losesDead
   async function tellAbout(session: ClientSession, ref: CallRef, decision: Decision, tellsEnd: boolean): Promise<void> {
     const call = decision.ok ? decision.call : await store.load(ref)
     if (call === undefined) return
-    const caughtUp = await delivery.catchUp(call)
+    let caughtUp = await delivery.catchUp(call)
     if (!tellsEnd || isLive(call) || sessions.knowsEnd(session.sessionId, callKey(call))) return
+    for (let tries = 1; caughtUp === 'later' && tries <= maxTries; tries++) {
+      await pauseBefore(tries, timers)
+      caughtUp = await delivery.catchUp(call)
+    }
     // The missing steps come before the end [ORD3].
     if (caughtUp !== 'done') throw new StoreError('unavailable', 'what led to the end cannot be told now')
     await tellEnd(session, call)

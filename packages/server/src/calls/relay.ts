@@ -11,6 +11,7 @@ import type { Recorder } from '../timeline/recorder.ts'
 import type { Calls } from './calls.ts'
 import type { Holds } from './holds.ts'
 import type { ClientSession, NamedCall, UnderWay, Waiter } from './request.ts'
+import { maxTries, pauseBefore } from './tries.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
 
@@ -50,11 +51,6 @@ export interface VolatileRelay {
   readonly status: Call['status']
   readonly volatile: true
 }
-
-/** If the places of a call change that often while one message is passed on, its sender has to send it again. */
-const maxTries = 6
-/** The second retry waits for this time, and each later one for twice as long: a third of a second in all. In ms. */
-const firstPauseMs = 10
 
 interface Message {
   /** Of its call: made once, because what is looked up by it is hashed once. */
@@ -137,10 +133,10 @@ async function seatFirst(options: RelayOptions, message: Message, tries: number)
   return pass(options, call, side, message, tries, 'long')
 }
 
-/** At once if only this node was behind. Later tries give those a moment who change the call, or write a session again. */
+/** If the places of a call change too often while one message is passed on, its sender has to send it again. */
 async function tryAgain(options: RelayOptions, message: Message, tries: number): Promise<RelayResult> {
   if (tries > maxTries) return errorBody('SERVICE_UNAVAILABLE', { retryable: true })
-  if (tries > 1) await options.timers.sleep(firstPauseMs * 2 ** (tries - 2))
+  await pauseBefore(tries, options.timers)
   return seatFirst(options, message, tries)
 }
 

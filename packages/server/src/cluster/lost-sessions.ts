@@ -1,5 +1,5 @@
 import { forgetOldest } from '../ports/oldest.ts'
-import { StoreError } from '../ports/store-error.ts'
+import { SessionMovedError } from '../ports/store-error.ts'
 import { callsOf, type Session, sinkOf, sinkToRetire } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 
@@ -14,7 +14,7 @@ export interface LostSessions {
   refused(session: Session, hasSocket: boolean): void
   /** Other nodes could not tell these sessions what came meanwhile: their clients begin again. */
   giveUp(isOf: (sessionId: string) => boolean): Promise<void>
-  /** Throws a `StoreError` if a session of the call was lost: it has not heard what this node told it since. */
+  /** Throws a `SessionMovedError` if a session of the call was lost: it has not heard what this node told it since. */
   confirm(call: string): void
 }
 
@@ -53,7 +53,7 @@ export function createLostSessions({ table, settle }: LostSessionsOptions): Lost
       await settle()
     },
     confirm(call) {
-      if (doubted.delete(call)) throw new StoreError('unknown', 'a session of the call has another owner by now')
+      if (doubted.delete(call)) throw new SessionMovedError('a session of the call has another owner by now')
     },
   }
 }

@@ -1,15 +1,14 @@
 import { type Call, type CallRef, callKey } from '../call/call.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { LeftRow } from '../ports/outbox.ts'
-import { StoreError } from '../ports/store-error.ts'
+import { SessionMovedError, StoreError } from '../ports/store-error.ts'
 import { inBatches } from '../time/in-batches.ts'
 import type { createHandingOn } from './handing-on.ts'
 import type { KnownCalls } from './known-calls.ts'
 import type { LateRings } from './late-rings.ts'
-import { HolderGone } from './places.ts'
 import type { createTurns } from './turns.ts'
 
-/** `later`: a session that a living node holds is not found, and may be in a moment; `away`: nobody knows when the sessions' store is back. */
+/** `later`: a session is not where it was, and may be found in a moment; `away`: nobody knows when the sessions' store is back. */
 export type CaughtUp = 'done' | 'later' | 'away'
 
 export interface CatchingUpParts {
@@ -47,7 +46,7 @@ export function createCatchingUp({ known, lateRings, inTurn, handOnLeft, leftOf,
           return
         }
         await handOnLeft(key, call, left).catch((error) => {
-          if (error instanceof HolderGone) failure = 'later'
+          if (error instanceof SessionMovedError) failure = 'later'
           throw error
         })
       }
@@ -70,7 +69,7 @@ export function createCatchingUp({ known, lateRings, inTurn, handOnLeft, leftOf,
   async function catchUpFirst(next: CallRef): Promise<void> {
     const call = await load(next)
     const caught = call === undefined ? 'done' : await catchUp(call)
-    if (caught === 'later') throw new HolderGone()
+    if (caught === 'later') throw new SessionMovedError('a session of the call that goes on instead has moved')
     if (caught === 'away') throw new StoreError('unavailable', 'the call that goes on instead cannot be told now')
   }
 

@@ -14,7 +14,7 @@ import type { LeftRow } from '../ports/outbox.ts'
 import type { Push } from '../ports/push.ts'
 import { openSink, stepsOf } from '../ports/sessions.fixture.ts'
 import type { SessionStep, Sessions } from '../ports/sessions.ts'
-import { StoreError } from '../ports/store-error.ts'
+import { SessionMovedError, StoreError } from '../ports/store-error.ts'
 import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { createDelivery } from './delivery.ts'
 
@@ -485,6 +485,41 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
   expect(toldRows).toEqual([call.version * 10])
   expect(await delivery.catchUp(call)).toBe('done')
   expect(gates.length).toBe(2)
+})
+
+test('[END4] what led to the end of a call is told where the node of a holder never says that it is lost', async () => {
+  const live = accepted(ringing())
+  const over = ended(live.call)
+  leave(live.call.version, over.call.version)
+  const opened: string[] = []
+  const sessions = {
+    confirm() {},
+    apply(id: string, { orOpen }: SessionStep) {
+      if (orOpen !== undefined) opened.push(id)
+      return orOpen === undefined ? undefined : []
+    },
+    findAt: () => false,
+  } as unknown as Sessions
+  const delivery = deliveryOver(sessions, [live, over], true)
+  expect(await delivery.catchUp(over.call)).toBe('done')
+  if (live.call.status !== 'accepted') throw new Error('unreachable')
+  expect(opened).toContain(live.call.callerPlace.sessionId)
+  expect(opened).toContain(live.call.calleePlace.sessionId)
+})
+
+test('[ORD3] a session of the call that moved to another node is asked again', async () => {
+  const { call } = accepted(ringing())
+  leave(call.version)
+  let moves = 1
+  const sessions = {
+    confirm() {
+      if (moves-- > 0) throw new SessionMovedError('a session of the call has another owner by now')
+    },
+    apply: () => [],
+  } as unknown as Sessions
+  const delivery = deliveryOver(sessions, [{ call, event: { type: 'accepted', at: 1, by: null, notices: [] } }])
+  expect(await delivery.catchUp(call)).toBe('later')
+  expect(await delivery.catchUp(call)).toBe('done')
 })
 
 test('[WS4] at a start the end of a call is told again, however long ago everybody was told of it', async () => {

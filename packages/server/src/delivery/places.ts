@@ -3,7 +3,7 @@ import type { PlaceMove } from '../call/effects.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/sessions.ts'
-import { StoreError } from '../ports/store-error.ts'
+import { SessionMovedError, StoreError } from '../ports/store-error.ts'
 
 export interface PlacesOptions {
   readonly sessions: SessionPushes & SessionPlaces
@@ -27,13 +27,6 @@ export interface Places {
   append(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
 }
 
-/** The session that has a place is not there any more. */
-export class HolderGone extends StoreError {
-  constructor() {
-    super('unavailable', 'the session that has the place is gone')
-  }
-}
-
 export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions): Places {
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function apply(key: string, call: Call, side: Side, { holds, ...how }: PlaceStep): MaybePromise<readonly Push[]> {
@@ -52,9 +45,9 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
       return andThen(isElsewhere && isFoundAt(place), (isFound) =>
         andThen(isFound ? sessions.apply(sessionId, step) : undefined, (early) => {
           if (early !== undefined) return early
-          // Its node is about to say that the place is lost. It never says so of a call that is over: then a client that
-          // comes back is told there.
-          if (isElsewhere && isLive(call)) throw new HolderGone()
+          // Its node is about to say that the place is lost. It never says so of a call that is over, whatever the step
+          // says: then a client that comes back is told there.
+          if (isElsewhere && isLive(known.get(key) ?? call)) throw holderGone()
           const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
           const gate = how.gate ?? call.status === 'ringing'
           const anew = { ...step, place: settled, gate, orOpen: { identity, at: call.startedAt } } as const
@@ -76,7 +69,7 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
     const found = sessions.findAt(sessionId, node)
     if (!(found instanceof Promise)) return found
     return found.catch((error) => {
-      throw error instanceof StoreError ? new HolderGone() : error
+      throw error instanceof StoreError ? holderGone() : error
     })
   }
 
@@ -105,3 +98,5 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
     },
   }
 }
+
+const holderGone = () => new SessionMovedError('the session that has the place is gone')

@@ -11,3 +11,10 @@ export class StoreError extends Error {
     this.kind = kind
   }
 }
+
+/** A session is not where it was a moment ago: whoever asks again finds it, or hears that it is lost. */
+export class SessionMovedError extends StoreError {
+  constructor(message: string) {
+    super('unknown', message)
+  }
+}
