@@ -4,6 +4,7 @@ import { prepareCommit } from './jobs/commit.ts'
 import { prepareConnect } from './jobs/connect.ts'
 import { prepareFlood } from './jobs/flood.ts'
 import { prepareGroup } from './jobs/group.ts'
+import { prepareHook } from './jobs/hook.ts'
 import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
 import { prepareRelay } from './jobs/relay.ts'
 import { prepareResume } from './jobs/resume.ts'
@@ -31,6 +32,8 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareRing(job)
     case 'group':
       return prepareGroup(job)
+    case 'hook':
+      return prepareHook(job)
     case 'commit':
       return prepareCommit(job)
     case 'talk':

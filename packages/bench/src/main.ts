@@ -10,6 +10,7 @@ import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
 import { measureGroup } from './measure-group.ts'
+import { measureHook } from './measure-hook.ts'
 import { measureLarge } from './measure-large.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
@@ -42,6 +43,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   nodes: measureNodes,
   ring: measureRing,
   group: measureGroup,
+  hook: measureHook,
   scale: measureScale,
   capacity: measureCapacity,
   start: measureStart,

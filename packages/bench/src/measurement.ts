@@ -19,6 +19,7 @@ export const MEASUREMENTS = [
   'nodes',
   'ring',
   'group',
+  'hook',
   'scale',
   'capacity',
   'start',

@@ -1,7 +1,7 @@
 // The receiver of webhooks and pushes as the measurements see it: a process beside the load.
 import { join } from 'node:path'
 import { type Placement, startServer } from './process.ts'
-import { productKey } from './tokens.ts'
+import { type ProductKey, productKey } from './tokens.ts'
 
 export interface Heard {
   webhooks: number
@@ -41,11 +41,24 @@ export async function startReceiver({ generatorCores }: Placement, directory: st
 }
 
 /** An endpoint of the product for all of its events. */
-export async function addEndpoint(port: number, url: string): Promise<void> {
-  const response = await fetch(`http://127.0.0.1:${port}/v1/server/webhooks`, {
-    method: 'POST',
-    headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
-    body: JSON.stringify({ url }),
+export function addEndpoint(port: number, url: string): Promise<void> {
+  return ask(port, 'POST', 'webhooks', { url }, productKey)
+}
+
+/** The backend of that product is asked about each of its invites. */
+export function setInviteHook(port: number, url: string, key: ProductKey): Promise<void> {
+  return ask(port, 'PATCH', 'product', { invite_url: url }, key)
+}
+
+async function ask(port: number, method: string, path: string, body: object, key: ProductKey): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/server/${path}`, {
+    method,
+    headers: {
+      'Content-Type': 'application/json',
+      'X-SVC-Product-Key-ID': key.id,
+      'X-SVC-Product-Secret': key.secret,
+    },
+    body: JSON.stringify(body),
   })
-  if (response.status !== 201) throw new Error(`An endpoint was answered ${response.status}`)
+  if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${await response.text()}`)
 }

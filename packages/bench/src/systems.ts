@@ -9,7 +9,7 @@ import { peerServer } from './dialects/peerserver.ts'
 import { ringwire } from './dialects/ringwire.ts'
 import { socketIo } from './dialects/socketio.ts'
 import { type ServerCommand, type ServerProcess, startServer } from './process.ts'
-import { productKey } from './tokens.ts'
+import { bootstrapKey, productKey } from './tokens.ts'
 
 export const SYSTEMS = ['ringwire', 'peerserver', 'socketio', 'bare'] as const
 export type SystemName = (typeof SYSTEMS)[number]
@@ -93,7 +93,7 @@ function ringwireSettings(dataDirectory: string, limited: boolean): Record<strin
     RINGWIRE_HOST: '127.0.0.1',
     RINGWIRE_PORT: '0',
     RINGWIRE_DATA_DIR: dataDirectory,
-    RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:${productKey.product}`,
+    RINGWIRE_BOOTSTRAP_KEYS: bootstrapKey(productKey),
   }
   if (limited) return settings
   return {

@@ -1,6 +1,7 @@
 // What the main process asks of a generator process, and what comes back.
 import type { Load } from '../proc.ts'
 import type { AnySystem } from '../systems.ts'
+import type { ProductKey } from '../tokens.ts'
 
 export interface Target {
   system: AnySystem
@@ -87,6 +88,15 @@ export interface GroupJob {
   size: number
 }
 
+/** The invites of a `RingJob` on one node, while people of another product invite, whose backend is asked about that. */
+export interface HookJob {
+  kind: 'hook'
+  target: Target
+  pair: number
+  /** Nobody else invites without it. */
+  others?: { key: ProductKey; callers: number; perSecond: number }
+}
+
 /** One-row inserts over one connection, one after another. */
 export interface CommitJob {
   kind: 'commit'
@@ -123,6 +133,7 @@ export type Job =
   | TokenJob
   | RingJob
   | GroupJob
+  | HookJob
   | CommitJob
   | TalkJob
   | FloodJob

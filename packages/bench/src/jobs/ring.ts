@@ -7,7 +7,7 @@ import { LatencyHistogram } from '../statistics.ts'
 import { dialectOf } from '../systems.ts'
 import { stayAwake } from './awake.ts'
 import { closeClients, openPairs, within } from './clients.ts'
-import { type Prepared, plainResult, type RingJob } from './job.ts'
+import { type Prepared, plainResult, type Result, type RingJob, type Shape, type Target } from './job.ts'
 
 const WITHIN_MS = 20_000
 
@@ -15,25 +15,33 @@ export async function prepareRing({ target, pair, spread }: RingJob): Promise<Pr
   const opening = openPairs(dialectOf(target.system), target, pair, 1, spread)
   const [{ caller, callee }] = (await within(WITHIN_MS, 'Connecting', opening)) as [Pair]
   return {
-    async run({ warmupMs, measureMs }) {
-      const latencies = new LatencyHistogram()
-      const awake = stayAwake()
-      const ringFor = async (ms: number) => {
-        const until = performance.now() + ms
-        for (; performance.now() < until; calls++) latencies.record(await ring(caller, callee))
-      }
-      let calls = 0
-      await within(WITHIN_MS + warmupMs, 'Ringing', ringFor(warmupMs))
-      latencies.clear()
-      calls = 0
-      const before = readLoad(target.pid, null)
-      await within(WITHIN_MS + measureMs, 'Ringing', ringFor(measureMs))
-      const load = loadBetween(before, readLoad(target.pid, null))
-      awake.stop()
-      return { ...plainResult(calls, load), latencies: latencies.counts() }
-    },
+    run: (shape) => ringAgain(caller, callee, target, shape),
     release: () => closeClients([caller, callee]),
   }
+}
+
+/** One call after another, for as long as a run lasts. */
+export async function ringAgain(
+  caller: Client,
+  callee: Client,
+  target: Target,
+  { warmupMs, measureMs }: Pick<Shape, 'warmupMs' | 'measureMs'>,
+): Promise<Result> {
+  const latencies = new LatencyHistogram()
+  const awake = stayAwake()
+  const ringFor = async (ms: number) => {
+    const until = performance.now() + ms
+    for (; performance.now() < until; calls++) latencies.record(await ring(caller, callee))
+  }
+  let calls = 0
+  await within(WITHIN_MS + warmupMs, 'Ringing', ringFor(warmupMs))
+  latencies.clear()
+  calls = 0
+  const before = readLoad(target.pid, target.core)
+  await within(WITHIN_MS + measureMs, 'Ringing', ringFor(measureMs))
+  const load = loadBetween(before, readLoad(target.pid, target.core))
+  awake.stop()
+  return { ...plainResult(calls, load), latencies: latencies.counts() }
 }
 
 /** Nanoseconds until the callee was told. */

@@ -1,4 +1,5 @@
 // Who hears of calls: takes webhooks and pushes, notes when each came, and answers at once. It says what came to who asks.
+// Asked about an invite, it refuses it at once, or never answers.
 interface Heard {
   webhooks: number
   /** Came a second time, or before an older one of its call. */
@@ -44,6 +45,17 @@ function tookWebhook(at: number, id: string, text: string): void {
   heard.latencies.push(Math.round((at - Date.parse(timestamp)) * 1000))
 }
 
+/** Until the service gives up. */
+function hang({ signal }: Request): Promise<Response> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(new Response(null, { status: 504 }))))
+}
+
+function asked(request: Request): Promise<Response> | Response {
+  const { pathname } = new URL(request.url)
+  if (pathname === '/invites/hanging') return hang(request)
+  return pathname === '/invites/answering' ? Response.json({ decision: 'refuse' }) : took(request)
+}
+
 async function answer(url: URL): Promise<Response> {
   const [, what, which = ''] = url.pathname.split('/')
   if (what === 'pushes') {
@@ -58,6 +70,6 @@ const server = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   idleTimeout: 60,
-  fetch: (request) => (request.method === 'POST' ? took(request) : answer(new URL(request.url))),
+  fetch: (request) => (request.method === 'POST' ? asked(request) : answer(new URL(request.url))),
 })
 console.log(`listens on http://127.0.0.1:${server.port}`)

@@ -489,6 +489,7 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
 
 test('[END4] what led to the end of a call is told where the node of a holder never says that it is lost', async () => {
   const live = accepted(ringing())
+  if (live.call.status !== 'accepted') throw new Error('unreachable')
   const over = ended(live.call)
   leave(live.call.version, over.call.version)
   const opened: string[] = []
@@ -502,7 +503,6 @@ test('[END4] what led to the end of a call is told where the node of a holder ne
   } as unknown as Sessions
   const delivery = deliveryOver(sessions, [live, over], true)
   expect(await delivery.catchUp(over.call)).toBe('done')
-  if (live.call.status !== 'accepted') throw new Error('unreachable')
   expect(opened).toContain(live.call.callerPlace.sessionId)
   expect(opened).toContain(live.call.calleePlace.sessionId)
 })
