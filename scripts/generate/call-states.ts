@@ -124,7 +124,7 @@ export function callStatesPage(): string {
   const invites = inviteRows().map(({ situation, decision }) => [situation, resultText(decision), sentText(decision)])
   return page(
     'Call states',
-    'Every line is what `decide` and `decideInvite` answered when they were asked. Rules by their ids are in ' +
+    'Every line is what `decide` and `decideInvite` answered. Rules by their ids are in ' +
       '[protocol.md](../protocol.md).',
     diagram(
       liveRows.flatMap(({ requests, events }) => [...requests, ...events]),
@@ -134,8 +134,8 @@ export function callStatesPage(): string {
       '"callee" is any session of the callee. A place is vacant while its holder has no connection, and unsettled while ' +
       'the holder only took it by connecting; its queue is what its last holder was not proven to have received ' +
       '[PLACE2]. A code is the answer in `call.error`. "No change" is success: for ' +
-      '`webrtc.*` on a live call it is what is relayed [REL1, REL2], on a call that is over it is dropped [END1]. Whoever ' +
-      'has no part in a call gets `CALL_NOT_FOUND`. `call.status` only reaches extended sessions [EXT5].',
+      '`webrtc.*` on a live call it is what is relayed [REL1, REL2], on a call that is over it is dropped [END1]. A ' +
+      'participant without a part in a call gets `CALL_NOT_FOUND`. `call.status` only reaches extended sessions [EXT5].',
     '## call.invite',
     'In the order in which it is looked at [INV1].',
     table(['Situation', 'Result', 'Sent'], invites),

@@ -29,7 +29,7 @@ const remedies: Record<ErrorCode, string> = {
   BOOTSTRAP_IP_RATE_LIMITED: `${wait} If credentials fail again and again, correct them first.`,
   BOOTSTRAP_KEY_RATE_LIMITED: `${wait} A token lasts an hour: keep it instead of asking for each call.`,
   CALL_HISTORY_FAILED: 'Ask again later.',
-  NOT_FOUND: 'Correct the path. Of a call: it is of another product, never was, or is not kept any more.',
+  NOT_FOUND: 'Correct the path. Of a call: it belongs to another product, never was, or is not kept any more.',
   METHOD_NOT_ALLOWED: 'Use a method of the header `Allow`.',
   DEVICE_ID_REQUIRED: 'Have the backend ask for a token with a `device_id`.',
   CALL_NOT_RINGING: 'Stop ringing, and show the call as `status` and `end_reason` say.',
@@ -59,7 +59,7 @@ const remedies: Record<ErrorCode, string> = {
   CALL_REFUSED:
     'Say why, by `reason`: it is a word that your backend chose, or `unavailable` where it gave no valid answer.',
   CALLEE_BUSY: 'Say that the line is busy, and call later.',
-  GROUP_NOT_FOUND: 'Look at `ringwire groups list`: the group is of another role, or was removed.',
+  GROUP_NOT_FOUND: 'Look at `ringwire groups list`: the group has another role, or was removed.',
   NOT_SUPPORTED_BY_PEER: 'Do not offer this in the call: the client of the other side is older, or of another kind.',
   CALL_GLARE: 'Accept the call that `call_uuid` names: both wanted the same.',
   CALL_ID_CONFLICT: 'Choose another `call_uuid` for each call, or none.',

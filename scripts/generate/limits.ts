@@ -65,7 +65,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     rate(
       'Other requests of one address, and as many upgrades without a good token, of each process',
       settings.restRateIp,
-      '429 `RATE_LIMITED`; upgrades with a good token pass all the same',
+      '429 `RATE_LIMITED`; upgrades with a good token still pass',
     ),
     rate(
       'History, ICE servers, devices and ring tickets of one participant, of each process',
@@ -81,7 +81,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     ),
     size('A field of a token request', maxIdBytes, '400 `INVALID_REQUEST_BODY`'),
     size('The session token that comes of it', maxTokenBytes, '400 `INVALID_REQUEST_BODY`'),
-    ['Records of a page of the history', String(historyLimit.max), 'the page has so many', fixed],
+    ['Records of a page of the history', String(historyLimit.max), 'the page has no more than these', fixed],
   ],
   'Sockets [WS5, WS6, WS7]': [
     rate(
@@ -111,7 +111,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     [
       'Messages of one socket; each 4 KiB count as one',
       `${perSecond} a second, ${burst} at once`,
-      `${limited('messages')}; close 4429 after 10 s over it. Hang-ups and \`auth.refresh\` pass all the same`,
+      `${limited('messages')}; close 4429 after 10 s over it. Hang-ups and \`auth.refresh\` still pass`,
       code(wsRate.name),
     ],
     [

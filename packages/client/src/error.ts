@@ -9,7 +9,7 @@ type Details = Partial<
   cause?: unknown
 }
 
-/** Every failure that the SDK reports. What it says is made of codes and the service's own words [LOG1]. */
+/** Every failure that the SDK reports. Its message only has codes and the service's own words [LOG1]. */
 export class RingwireError extends Error implements RingwireErrorShape {
   override readonly name = 'RingwireError'
   declare readonly code: ErrorCode | ClientErrorCode

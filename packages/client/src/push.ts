@@ -7,7 +7,7 @@ import type { CallClient, Participant } from './types.ts'
 
 export type { NoRing, Ring, Rung } from './ring.ts'
 
-/** A ring ticket in use [TICK1]. Each method rejects with a `RingwireError` where the service cannot be asked. */
+/** A ring ticket in use [TICK1]. Each method rejects with a `RingwireError` if the service cannot be reached. */
 export interface Ticket {
   /** The call, while it rings. */
   look(): Promise<Ring>

@@ -20,7 +20,7 @@ export interface Peer {
   readonly displayName: string | null
 }
 
-/** Who this client is. */
+/** The participant of this client. */
 export interface Self extends Participant {
   readonly displayName: string
 }

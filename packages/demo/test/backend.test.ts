@@ -79,7 +79,7 @@ test('whoever comes through a proxy is refused: behind one everybody looks like 
   }
 })
 
-test('the page talks to its service alone, and no answer is taken for another type', async () => {
+test('the page only talks to its service, and no answer is taken for another type', async () => {
   const page = await ask('/demo/')
   const policy = page?.headers.get('content-security-policy') ?? ''
   expect(policy).toContain(`connect-src 'self' ws://${host} wss://${host};`)

@@ -19,7 +19,7 @@ test('[TOK2] keys that are configured are taken, and nothing is written', () => 
   expect(existsSync(dataDir)).toBe(false)
 })
 
-test('[TOK2] made once, for the owner alone, and the same at every start', () => {
+test('[TOK2] made once, only for its owner, and the same at every start', () => {
   const { dataDir } = config('once')
   const [first, ...more] = loadJwtSecrets(config('once'))
   expect(more).toEqual([])

@@ -50,7 +50,7 @@ test('[KEY1] [LOG1] what is wrong with a key is said, and nothing of it is shown
   for (const [pem, problem] of cases) expect(read(pem)).toBe(problem)
 })
 
-test('[KEY1] the document has public members alone, and no secret', () => {
+test('[KEY1] the document only has public members, and no secret', () => {
   const ed = createPrivateKey(makeSigningKey('EdDSA'))
   const ec = createPrivateKey(makeSigningKey('ES256'))
   const secret = Buffer.alloc(32, 7)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createMemoryCounters } from '../stores/memory/limits.ts'
 import { addressKey, createLocalLimits } from './limits.ts'
 
-test('[TOK5] IPv6 counts by /64, IPv4 alone, mapped or not', () => {
+test('[TOK5] IPv6 counts by /64, IPv4 by its address, mapped or not', () => {
   expect(addressKey('2001:db8:1:2:3:4:5:6')).toBe(addressKey('2001:db8:1:2:ffff::1'))
   expect(addressKey('2001:db8:1:2::1')).not.toBe(addressKey('2001:db8:1:3::1'))
   expect(addressKey('::ffff:192.0.2.1')).toBe(addressKey('192.0.2.1'))

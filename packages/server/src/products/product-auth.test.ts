@@ -38,7 +38,7 @@ test('[TOK4] the right secret, a wrong one, an unknown key, a disabled key', asy
   }
 })
 
-test('[TOK4] the key of the demo is right with RINGWIRE_DEMO alone', async () => {
+test('[TOK4] the key of the demo is only right with RINGWIRE_DEMO', async () => {
   const key: ProductKey = { ...keyWith('right'), origin: 'demo' }
   const authenticate = (demo: boolean) => createProductAuth({ products: { findKey: () => key }, now: () => 0, demo })
   expect(await authenticate(true)('k', 'right')).toEqual({ ok: true, key })

@@ -24,7 +24,7 @@ function agreed(url: string, options: ConnectionOptions): Promise<string | undef
   return promise
 }
 
-test('TLS of the service: 1.3, and of 1.2 forward-secret ciphers alone', async () => {
+test('TLS of the service: 1.3, and of 1.2 only forward-secret ciphers', async () => {
   const [key, cert] = [join(box.dataDir, 'key.pem'), join(box.dataDir, 'cert.pem')]
   const made = Bun.spawnSync(
     `openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -keyout ${key} -out ${cert}`.split(' '),

@@ -75,7 +75,7 @@ async function removedFrom(env: Environment, fill: () => Promise<unknown>): Prom
   return counts
 }
 
-test('the service keeps calls in SQLite for 90 days, for as many as it is told, or for ever', async () => {
+test('the service keeps calls in SQLite for 90 days, for as many as the setting says, or for ever', async () => {
   const fill = async () => {
     const db = new Database(dir.database, { readwrite: true })
     db.run(insertSql(ages))
@@ -84,7 +84,7 @@ test('the service keeps calls in SQLite for 90 days, for as many as it is told, 
   expect(await removedFrom({}, fill)).toEqual([1, 2])
 })
 
-test('the service keeps calls in PostgreSQL for 90 days, for as many as it is told, or for ever', async () => {
+test('the service keeps calls in PostgreSQL for 90 days, for as many as the setting says, or for ever', async () => {
   const DATABASE_URL = await server.database()
   const fill = async () => {
     const sql = new SQL({ url: DATABASE_URL, max: 1 })

@@ -74,7 +74,7 @@ for (const name of ['nginx', 'haproxy'] as const) {
       await deployment.answers(200)
     })
 
-    test('TLS 1.3, and of 1.2 forward-secret ciphers alone', async () => {
+    test('TLS 1.3, and of 1.2 only forward-secret ciphers', async () => {
       const old = { maxVersion: 'TLSv1.2' } as const
       expect(await agreed({})).toBe('TLSv1.3')
       expect(await agreed({ ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' })).toBe('TLSv1.2')

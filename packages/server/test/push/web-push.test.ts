@@ -144,7 +144,7 @@ test('[PUSH2] no request goes to a private address, by no name, nor without TLS'
   expect(server.requests.all.length).toBe(before)
 })
 
-test('[PUSH1] keys that are none are refused, and nothing is thrown', async () => {
+test('[PUSH1] invalid keys are refused, and nothing is thrown', async () => {
   const { endpoint } = addressOf(server.subscribe())
   const off = Buffer.concat([Buffer.from([4]), Buffer.alloc(64, 1)]).toString('base64url')
   for (const p256dh of ['', 'AAAA', off]) {

@@ -53,7 +53,7 @@ test('[HOOK1] an endpoint from its making to its end; its secret is shown where 
   expect((await read(WebhookPage, ask('GET', ''))).data).toEqual([])
 })
 
-test('[SRV1] nobody sees or changes what is of another product', async () => {
+test('[SRV1] nobody sees or changes what belongs to another product', async () => {
   const { id } = await read(WebhookWithSecret, ask('POST', '?product=clinic', { url }, credentials(keys.both)), 201)
   const of = `/${id}`
   for (const [method, below, body] of [

@@ -79,7 +79,7 @@ export function registerPolicies(name: string, start: Start): void {
       await everywhere(async () => (await status()) === 200)
     })
 
-    test('[PRIV1] in a product that relays alone nothing else is passed on, and each sender is answered as ever', async () => {
+    test('[PRIV1] in a product that only relays, nothing else is passed on, and each sender is answered as ever', async () => {
       const [ann, ben]: [Who, Who] = [
         { userId: someone('ann'), role: 'customer' },
         { userId: someone('ben'), role: 'agent' },

@@ -139,7 +139,7 @@ function noticesFirst({ passedOn }: Service, heard: readonly Received[]): readon
 }
 
 function registerAccepts(service: () => Service): void {
-  test(`[PLACE1] two accepts at once, ${rounds} rounds: one wins, the other alone hears answered_elsewhere`, async () => {
+  test(`[PLACE1] two accepts at once, ${rounds} rounds: one wins, only the other hears answered_elsewhere`, async () => {
     const four = await connectFour(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = await callIn('ringing', four)

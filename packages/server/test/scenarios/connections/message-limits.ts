@@ -63,7 +63,7 @@ function registerDefaults(start: StartService): void {
   test.concurrent('[WS7] far over the rate a call can still be hung up', () => hangUpInAFlood(service))
 
   for (const [what, frame] of Object.entries(floods)) {
-    test.concurrent(`[WS7] a flood of ${what}: 4429 at once, and a call beside it goes on`, () =>
+    test.concurrent(`[WS7] a flood of ${what}: 4429 at once, and another call goes on`, () =>
       floodAtOnce(service, frame))
   }
 
