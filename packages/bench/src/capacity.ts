@@ -1,7 +1,7 @@
 // What a load needs, out of what one of each thing costs: docs/scaling.md works an example with it.
 import type { PartName } from './parts.ts'
 
-/** CPU seconds of each part, and how often the stores were asked. */
+/** CPU seconds of each part, and the number of requests to the stores. */
 export interface Work {
   readonly cpu: Readonly<Record<PartName, number>>
   /** Scripts that Redis ran. */
@@ -58,7 +58,7 @@ export function workOf({ node, connected, connect, call }: UnitCosts, load: Load
   }
 }
 
-/** So many nodes as one core and one memory each allow, with a share of both left for those who come back. */
+/** The number of nodes that one core and one memory each allow, with a share of both left for clients that come back. */
 export function nodesFor(
   costs: UnitCosts,
   load: Omit<Load, 'nodes'>,

@@ -67,7 +67,7 @@ export class FrameSocket {
     return this.#inbox
   }
 
-  /** What was written has left. */
+  /** Everything that was written has left. */
   get isClear(): boolean {
     return this.#unsent.length === 0
   }

@@ -22,7 +22,7 @@ export class Generator {
     })
   }
 
-  /** Whatever else wants to run on its core goes first. */
+  /** Every other process that wants to run on its core goes first. */
   giveWay(): void {
     setPriority(this.#child.pid, constants.priority.PRIORITY_LOW)
   }

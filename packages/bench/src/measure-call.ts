@@ -1,4 +1,4 @@
-// CPU time of a whole durable call, beside that of carrying as many messages of the same sizes with no service at all.
+// CPU time of a whole durable call, compared with carrying as many messages of the same sizes with no service at all.
 import { MESSAGES_PER_CALL } from './jobs/call-script.ts'
 import type { Result } from './jobs/job.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'

@@ -11,7 +11,7 @@ import { count } from './report.ts'
 
 const CLIENTS = 1000
 const CONCURRENCY = 64
-/** Redis is asked once a minute for each session. */
+/** The node reads Redis once a minute for each session. */
 const IDLE_MS = 60_000
 const EMPTY_MS = 10_000
 /** What calls leave to do is done then: timelines, and what PostgreSQL cleans up and counts. */
@@ -37,7 +37,7 @@ interface Span extends Work {
   readonly askedSeconds: number
 }
 
-/** A load of so many calls, and what it took. */
+/** A load of this many calls, and what it took. */
 interface Check {
   readonly made: number
   readonly load: Load
@@ -212,7 +212,7 @@ const eachSecond = (span: Span): Work => ({
   scripts: span.scripts / span.askedSeconds,
   transactions: span.transactions / span.askedSeconds,
 })
-/** What is less than nothing is noise. */
+/** A difference below zero is noise. */
 const minus = (one: Work, other: Work) => combine(one, other, (a, b) => Math.max(0, a - b))
 
 const nodePids = (nodes: Nodes) => nodes.parts.filter(({ name }) => name === 'nodes').map(({ pid }) => pid)

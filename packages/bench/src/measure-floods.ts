@@ -1,4 +1,5 @@
-// Fifty calls at a steady pace, alone and beside each of the floods: what the calls feel, and what stays in memory.
+// Fifty calls at a steady pace, first by themselves and then with each of the floods: what the calls feel, and what stays in
+// memory.
 import { loadavg } from 'node:os'
 import { Generator } from './generators.ts'
 import { FLOODS, type FloodName, type Result, type Shape } from './jobs/job.ts'
@@ -15,7 +16,7 @@ const SLICE_MS = 4000
 /** The runtime takes 12 s to cut a connection whose headers do not end. */
 const HEADERS_MS = 14_000
 const MOST_ROUNDS = 3
-/** With the quiet slice ten seconds: limits count for so long, and each flood has them anew. */
+/** Ten seconds together with the quiet slice: limits count for that long, and each flood has them anew. */
 const PAUSE_MS = 6000
 const SETTLES_WITHIN_MS = 20_000
 const SAMPLE_MS = 100
@@ -39,7 +40,7 @@ interface Reading {
   quiet: number[]
   flooded: number[]
   flood: Result
-  /** What the service did for the calls alone, and with the flood beside them. */
+  /** What the service did for the calls without the flood, and with it. */
   quietLoad: Load
   floodedLoad: Load
   before: number

@@ -9,7 +9,7 @@ const CONCURRENCY = 64
 const WARMUP_CONNECTIONS = 200
 const WARMUP_TIMES = 5
 const POLL_MS = 500
-/** Settled: the smallest value seen did not shrink for so many polls. */
+/** Settled: the smallest value seen did not shrink for this number of polls. */
 const QUIET_POLLS = 8
 const MOST_POLLS = 30
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }

@@ -16,7 +16,7 @@ const FIRST_WARMUP_MS = 1500
 const REFERENCE_ROUNDS = 3
 const REFERENCES: ReferenceName[] = ['bare-coalesced', 'bare-forward']
 const FEW = 4
-/** After so long of FEW in flight the resident memory is read. */
+/** After this time of FEW in flight the resident memory is read. */
 const LONG_MS = 10_000
 const MOST_RESIDENT_MB = 250
 type Goals = [Exclude<SystemName, 'ringwire'>, Goal | null][]

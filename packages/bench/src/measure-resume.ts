@@ -66,7 +66,7 @@ export async function measureResume(bench: Bench): Promise<MeasurementResult> {
 
 const othersShares = (result: Result) => [result.load.othersShare]
 
-/** What has to be there before is made before, and sockets are closed after the measured time. */
+/** Clients that the storm needs exist before it, and sockets are closed after the measured time. */
 async function storm({ generators }: Bench, server: RunningSystem, kind: Storm): Promise<Result> {
   const target = targetOf(server)
   const share = Math.floor(SESSIONS / generators.length / 2) * 2

@@ -10,7 +10,7 @@ import { alternate, disturbance, isNoisy, type Rounds, roundNotes, series } from
 import { median, ratios } from './statistics.ts'
 import { type TripCounts, tripsEach } from './trips.ts'
 
-/** So many pairs on each node: every node of a caller with every node of a callee as often. */
+/** The number of pairs on each node: every node of a caller with every node of a callee as often. */
 const PAIRS = 36
 /** What each node is offered; three of them stay below what the load's core and the others can do. */
 const CALLS_A_SECOND = 120

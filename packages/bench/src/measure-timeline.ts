@@ -12,7 +12,7 @@ const AT_A_TIME = 50
 const WARMUP_RUNS = 2
 const RELAY_PAIRS = 100
 const RELAY_WARMUP_MS = 1500
-/** What was seen is written a second later, what was relayed is counted up to five: all of it is in the slice of its calls. */
+/** Sightings are written a second later, relays are counted up to five: all of it is in the slice of its calls. */
 const AFTERMATH_MS = 6500
 const WAYS = ['off', 'on'] as const
 type Way = (typeof WAYS)[number]

@@ -30,7 +30,7 @@ const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 interface Run {
   result: Result
   cpuSeconds: number
-  /** Until everything was told. */
+  /** Until every endpoint had every event. */
   toldSeconds: number
   /** From event to request, in microseconds. */
   latencies: number[]

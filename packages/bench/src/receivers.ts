@@ -14,7 +14,10 @@ export interface Heard {
 
 export interface Receiver {
   url: string
-  /** Resolves once so many webhooks came, with those since it was asked last. Fails where one came twice or out of order. */
+  /**
+   * Resolves once this many webhooks came, with those that came after the last call of this. Fails where one came twice
+   * or out of order.
+   */
   until(count: number): Promise<Heard>
   stop(): Promise<void>
 }

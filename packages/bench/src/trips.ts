@@ -1,4 +1,4 @@
-// How often the stores of a service were asked, as they count it themselves.
+// How many requests the stores of a service got, as they count it themselves.
 import { RedisClient, SQL } from 'bun'
 
 export interface TripCounts {
@@ -34,7 +34,7 @@ export function tripsOf(redisUrl: string, databaseUrl: string): Trips {
   }
 }
 
-/** Of so many calls what each took. */
+/** What each of this many calls took. */
 export function tripsEach(before: TripCounts, after: TripCounts, calls: number): TripCounts {
   const each = (name: keyof TripCounts) => (after[name] - before[name]) / calls
   return { scripts: each('scripts'), published: each('published'), transactions: each('transactions') }

@@ -19,7 +19,7 @@ export type CallInput =
   | { readonly type: 'taken'; readonly expiresAt: number }
   | { readonly type: 'accepted' }
   | { readonly type: 'connected' }
-  /** What the service says when it is asked: the notice was lost or is on its way. */
+  /** The service's answer about the call: the notice was lost or is on its way. */
   | { readonly type: 'stands'; readonly status: CallStatus }
   | {
       readonly type: 'over'

@@ -25,7 +25,7 @@ export type CallSeed = Pick<
   | 'state'
 >
 
-/** The client alone changes what applications only read. */
+/** Only the client changes what applications may only read. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 export interface CallPort {
@@ -50,7 +50,7 @@ export interface LiveCall {
   become(seed: Partial<Omit<CallSeed, 'state' | 'peer'>>): void
   /** What is known of the other side. */
   learn(change: Partial<PeerState>, peer?: Partial<Peer>): void
-  /** What was signalled belongs to a negotiation that is gone. */
+  /** The signals so far belong to a negotiation that is gone. */
   resync(restored: boolean): void
   /** Asks whether the call goes on, and here. */
   confirm(): void
@@ -120,7 +120,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     if (nextCallState({ name: 'connected' }, { type: 'stands', status }).name === 'over') throw overError()
   }
 
-  /** By a candidate that is none: the service looks whose place it is, and the peer hears nothing [ENV3, PLACE4]. */
+  /** Sends an empty candidate: the service checks whose place it is, and the peer hears nothing [ENV3, PLACE4]. */
   function confirm(): void {
     void ask(
       'webrtc.ice_candidate',

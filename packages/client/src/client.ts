@@ -85,7 +85,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     listeners.emit('iceServers', iceServers)
   }
 
-  /** Goes on with what the page before this one left, unless that may be open beside this one. */
+  /** Goes on with what the previous page left, unless that page may still be open. */
   async function prepare(): Promise<void> {
     if (visit !== 'copy') session.restore(await keeper.load())
   }

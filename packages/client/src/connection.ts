@@ -67,7 +67,7 @@ function noToken(error: RingwireError): Why {
 export function createConnection(env: Environment, options: ConnectionOptions, tokens: Tokens, user: ConnectionUser) {
   let state: ConnectionState = { name: 'idle', why: because('not_started') }
   let socket: WebSocketLike | undefined
-  /** Who the session is for. */
+  /** The participant of the session. */
   let self: Self | undefined
   /** Names the attempt: what an earlier one still has to say is not heard. */
   let run = 0

@@ -138,7 +138,7 @@ export function createFake(): Fake {
   return fake
 }
 
-/** A token that lasts for so long by the service's clock. */
+/** A token that lasts this long by the service's clock. */
 export function tokenFor(fake: Fake, ms: number, name = 'token'): SessionToken {
   const expires = new Date(fake.env.now() - fake.clockJump + ms).toISOString()
   return { token: name, expires_at: expires, ws_url: 'ws://service/v1/ws' }

@@ -22,7 +22,7 @@ export type Visit =
   | 'reload'
   /** The page was left, and is here again; or there are no pages where this runs. */
   | 'return'
-  /** Nobody left: what has the session may be open beside this page, which got a copy of its storage. */
+  /** The page that has the session did not leave, and may still be open: this page got a copy of its storage. */
   | 'copy'
 
 /** What a page that goes leaves in sessionStorage, which a tab that is duplicated copies: when it went. */

@@ -51,7 +51,7 @@ interface WireError {
   readonly status: string
 }
 
-/** The error object of `call.error` [ENV2]. What is inside is the service's word. */
+/** The error object of `call.error` [ENV2]. The contents are the service's word. */
 export function errorFromWire(value: unknown): RingwireError {
   const body = (isObject(value) ? value : {}) as Partial<WireError>
   const { code = 'INTERNAL_ERROR', message = code, retry_after_ms: retryAfterMs, call_uuid: callUuid, ...more } = body

@@ -1,9 +1,9 @@
 import type { Environment } from './environment.ts'
 
 export interface LivenessOptions {
-  /** After so long without any message the service is asked for one. */
+  /** After this time without any message the client asks the service for one. */
   readonly idleMs: number
-  /** How long it may take to say anything once it was asked. */
+  /** How long the service may take to say anything after that question. */
   readonly answerMs: number
   /** Sends something that has a reply. */
   readonly probe: () => void
@@ -12,7 +12,7 @@ export interface LivenessOptions {
 }
 
 /**
- * Notices a dead socket. A browser shows no pings, so silence has to be asked: whatever is sent has a reply [EXT2], and
+ * Notices a dead socket. A browser shows no pings, so the client asks in silence: every question has a reply [EXT2], and
  * any message is a sign of life.
  */
 export function createLiveness(env: Environment, options: LivenessOptions) {

@@ -20,7 +20,7 @@ export interface ClientParts {
   readonly on: Listeners<News>['on']
   /** Calls that are not over, also those that the application does not see. */
   readonly live: ReadonlyMap<string, LiveCall>
-  /** One of the calls of the client from now on; it is none yet. */
+  /** One of the calls of the client from now on; the service does not have it yet. */
   add(seed: CallSeed): LiveCall
   /** The service's instant by this device's clock. */
   localTime(iso: string): number

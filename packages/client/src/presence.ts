@@ -38,7 +38,7 @@ export interface Presence {
   on<E extends keyof PresenceEvents>(event: E, listener: (payload: PresenceEvents[E]) => void): Unsubscribe
 }
 
-/** The service takes one watch a second of a session; what fails for a while is asked again after this. In ms. */
+/** The service takes one watch a second of a session; the client repeats a watch that failed for a while after this. In ms. */
 const pauseMs = 1_100
 
 type Socket = WebSocketLike & Pick<EventTarget, 'addEventListener'>

@@ -145,7 +145,7 @@ async function request(url: string, method: string, token: string, options: Requ
   const { body, timeoutMs = 10_000 } = options
   const headers: Record<string, string> = { Authorization: `Bearer ${token}` }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
-  // A network may swallow what was asked, and say nothing. What has failed must not go out later.
+  // A network may swallow a request, and say nothing. A request that failed must not go out later.
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new Error(`There was no answer in ${timeoutMs} ms.`)), timeoutMs)
   try {

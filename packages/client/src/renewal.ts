@@ -63,7 +63,7 @@ export function createRenewal(
       stop()
       failures = 0
       const held = tokens.held()
-      // What is sent again after a resume is as old as it was: the service has to end with the newest token.
+      // Requests that are sent again after a resume are as old as they were: the service has to end with the newest token.
       if (held && requests.isAsked('auth.refresh')) void show(held)
       schedule()
     },

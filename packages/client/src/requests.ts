@@ -35,13 +35,13 @@ interface Entry extends Request {
   endTimer: () => void
   /** The invite was refused for its token, which was renewed. */
   renewed: boolean
-  /** Cancels the pause before it is asked again; undefined while there is none. */
+  /** Cancels the pause before the next try; undefined while there is none. */
   endPause: (() => void) | undefined
 }
 
 /** A message above it would close the socket with 1009, again after each resume [WS6]. */
 const maxMessageBytes = 64 * 1024
-/** How often a request is asked again that may succeed later unchanged. */
+/** How often a request is repeated that may succeed later unchanged. */
 const maxTries = 5
 /** The longest pause before that, where the service names none. */
 const maxPauseMs = 15_000
@@ -136,7 +136,7 @@ function giveUp(ledger: Ledger, entry: Entry, words: string, details: object = {
   entry.reject(new RingwireError(code, `${entry.event}: ${words}`, details))
 }
 
-/** Whether a request that failed may succeed unchanged, and is asked again. */
+/** Repeats a request that failed, if it may succeed unchanged. */
 function askAgain(
   entry: Entry,
   { code, retryable, retryAfterMs }: RingwireError,
@@ -242,8 +242,8 @@ function withdraw(ledger: Ledger, callUuid: string, event: 'call.invite' | 'call
 }
 
 /**
- * A new session: `n` begins again at 1. What became of a relay is not known, and media starts anew; verbs and
- * invites are asked again by `resumed(0)`, as a repeat of them does no harm [INV3, END1].
+ * A new session: `n` begins again at 1. Nobody knows which relays arrived, and media starts anew; verbs and invites are
+ * repeated by `resumed(0)`, as a repeat of them does no harm [INV3, END1].
  */
 function restart(ledger: Ledger): void {
   for (const entry of ledger.restart()) {

@@ -30,7 +30,7 @@ export interface Rung {
   readonly call: Call
 }
 
-/** While the call does not come, the ticket is asked at least so often. In ms. */
+/** While the call does not come, the client asks for the ticket at least this often. In ms. */
 const pauseMs = 5_000
 /** What rings is told right after `auth.ok` [WS4]: a call that is not there after this is asked about. In ms. */
 const momentMs = 1_000

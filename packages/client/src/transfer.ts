@@ -249,7 +249,7 @@ function createLinks(client: CallClient, { of, become, fail }: States, listeners
   return (firstUuid: string, nextUuid: string): boolean => {
     const first = client.find(firstUuid)
     if (!first) return false
-    // What goes on with the first call goes on with this one.
+    // If this page goes on with the first call, it also goes on with the next one.
     client.restorable.find(({ callUuid }) => callUuid === nextUuid)?.resume()
     const next = live.get(nextUuid)?.call
     if (next) follow(first, next)

@@ -137,7 +137,7 @@ export type ConnectionState =
    * the second on: what the one before ended with.
    */
   | { readonly name: 'connecting'; readonly attempt: number; readonly why: Why }
-  /** `recovered`: the session of before goes on without a gap [RES1]. */
+  /** `recovered`: the previous session goes on without a gap [RES1]. */
   | {
       readonly name: 'online'
       readonly sessionId: string
@@ -256,8 +256,8 @@ export interface CallEvents {
   /** `call.state` changed. */
   state: CallState
   /**
-   * From the peer. What comes before anybody listens to one of the three is kept and given in order, in a microtask
-   * after the first of them has a listener: add all three at once.
+   * From the peer. Signals that come before anybody listens to one of the three are kept and given in order, in a
+   * microtask after the first of them has a listener: add all three at once.
    */
   offer: SessionDescription<'offer'>
   answer: SessionDescription<'answer'>
@@ -332,7 +332,7 @@ export interface Call {
   hold(): Promise<void>
   /** Goes on with a call that `hold()` put on hold. */
   resume(): Promise<void>
-  /** Tells the peer what is sent from here; it is told again where that may have been lost. */
+  /** Tells the peer what is sent from here; the client repeats it where it may have been lost. */
   sendMedia(flags: CallMediaFlags): Promise<void>
   /** How the media is here, for the backend of the application: at most every 30 s, and at the end. The media part does it. */
   sendStats(stats: CallStats): Promise<void>
@@ -501,7 +501,7 @@ export interface CallClientOptions {
   readonly requestTimeoutMs?: number
   /** From the start of a connection to `auth.ok`, in ms. Default: 10 000. */
   readonly connectTimeoutMs?: number
-  /** After so long without any message the service is asked for one, in ms. Default: 25 000. */
+  /** After this time without any message the client asks the service for one, in ms. Default: 25 000. */
   readonly heartbeatMs?: number
   /**
    * Without an answer to that, or to any other request, the socket counts as dead, in ms. A request may wait 3 s for who

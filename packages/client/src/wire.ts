@@ -55,7 +55,7 @@ export interface Envelope {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Reads a message of the service; undefined where it is none. What is inside `data` is the service's word. */
+/** Reads a message of the service; undefined if it is not a message. What is inside `data` is the service's word. */
 export function readEnvelope(text: string): Envelope | undefined {
   const value = parseJson(text)
   if (!isObject(value) || typeof value.event !== 'string') return undefined
@@ -80,7 +80,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** At most so many bytes of UTF-8: JSON escapes control characters, and the rest takes three for a UTF-16 unit. */
+/**
+ * The most bytes of UTF-8 that a text can have: JSON escapes control characters, and the rest takes three for a UTF-16
+ * unit.
+ */
 export function utf8Length(json: string): number {
   return json.replace(/[^ -~]/g, '...').length
 }

@@ -161,7 +161,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What is nested deep is read in no time, and takes a third of a second to be written again. */
+/** Deep nesting is read in no time, and takes a third of a second to be written again. */
 function parseObject(text: string): Record<string, unknown> | undefined {
   if (isNestedDeeper(text, messageLimits.depth)) return undefined
   try {

@@ -6,7 +6,7 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /**
- * Whether the objects and arrays of a JSON text are nested in more levels than so many. It is told from the text, before
+ * Whether the objects and arrays of a JSON text are nested in more than `levels` levels. It is told from the text, before
  * anything is made of it: to walk the values of 64 KiB takes a hundred times as long. Where the text is no JSON, the
  * answer means nothing.
  */

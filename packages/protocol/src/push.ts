@@ -45,7 +45,7 @@ export type DeviceResponse = Static<typeof DeviceResponse>
 const calleeGroup = Type.Optional(Type.String({ description: 'The group that is called [GROUP1].' }))
 const caller = Type.Object({ user_id: Type.String(), role: Type.String(), display_name: Type.String() })
 
-/** What a device is woken with [PUSH2]. FCM has text alone: there `caller` is JSON. */
+/** What a device is woken with [PUSH2]. FCM only has text: there `caller` is JSON. */
 export const CallWake = Type.Object({
   type: Type.Literal('call.wake'),
   call_uuid: uuid(),

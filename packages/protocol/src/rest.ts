@@ -69,8 +69,8 @@ export const TokenRequest = Type.Object({
 export type TokenRequest = Static<typeof TokenRequest>
 
 /**
- * The same body as it is checked first: types and lengths alone. A field that is missing, null or blank has a code of
- * its own, in an order of its own [TOK1].
+ * The same body for the first check: only types and lengths. A field that is missing, null or blank has a code of its
+ * own, in an order of its own [TOK1].
  */
 export const TokenRequestShape = Type.Object({
   product: given(tokenRequestFields.product),

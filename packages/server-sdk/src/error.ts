@@ -1,7 +1,7 @@
 /**
- * The service refused a request, or could not be asked. `code` is one of the service's, or `NETWORK` (it was not reached, or
- * did not answer in time), `UNEXPECTED_ANSWER` (what answered is not Ringwire) or `INVALID_ARGUMENT` (an option is missing or
- * wrong; nothing was sent). No message holds the secret.
+ * The service refused a request, or could not be reached. `code` is one of the service's, or `NETWORK` (it was not
+ * reached, or did not answer in time), `UNEXPECTED_ANSWER` (what answered is not Ringwire) or `INVALID_ARGUMENT` (an
+ * option is missing or wrong; nothing was sent). No message holds the secret.
  */
 export class RingwireError extends Error {
   readonly code: string

@@ -101,7 +101,10 @@ export interface Ringwire {
   /** The settings of the product. */
   readonly product: {
     get(): Promise<ProductSettings>
-    /** What is not given stays as it is. What a setting may not be is `INVALID_REQUEST_BODY`, and the message says which one. */
+    /**
+     * Settings that are not given stay as they are. What a setting may not be is `INVALID_REQUEST_BODY`, and the message
+     * says which one.
+     */
     change(changes: ProductChange): Promise<ProductChanged>
   }
   /** Where webhooks are sent. Of an endpoint that the product does not have all but `get` reject with `NOT_FOUND`. */
@@ -110,12 +113,15 @@ export interface Ringwire {
     list(): Promise<Webhook[]>
     /** Undefined where the product has no such endpoint. */
     get(id: string): Promise<Webhook | undefined>
-    /** The answer alone has its secret. What an endpoint may not be is `INVALID_REQUEST_BODY`, and the message says which field. */
+    /**
+     * Only this answer has its secret. What an endpoint may not be is `INVALID_REQUEST_BODY`, and the message says which
+     * field.
+     */
     create(request: WebhookRequest): Promise<WebhookWithSecret>
     change(id: string, changes: WebhookChange): Promise<Webhook>
     /** With all of its deliveries. */
     delete(id: string): Promise<void>
-    /** Makes a new secret, which the answer alone has. For 24 h the one before signs, too. */
+    /** Makes a new secret, which only the answer has. For 24 h the one before signs, too. */
     rotate(id: string): Promise<WebhookRotated>
     /** Has a `webhook.test` sent; answers the id of its delivery. */
     test(id: string): Promise<string>
@@ -273,7 +279,7 @@ function isDotSegment(name: string): boolean {
   return name === '.' || name === '..'
 }
 
-/** What takes time with what there is of a participant, in ms. */
+/** Time limit of requests that go over everything there is of a participant, in ms. */
 const longMs = 60_000
 /** A `Retry-After: 0` is no reason to ask without a pause. */
 const minPauseMs = 250

@@ -227,7 +227,7 @@ export interface WebhookRequest {
   enabled?: boolean
 }
 
-/** What is not given stays as it is. */
+/** Fields that are not given stay as they are. */
 export type WebhookChange = Partial<WebhookRequest>
 
 /** What became of an event at an endpoint. */
@@ -260,7 +260,7 @@ export interface DeliveryFilter {
   cursor?: string
 }
 
-/** Who somebody is to the service: a user_id is unique within its role. */
+/** A participant as the service knows it: a user_id is unique within its role. */
 export interface Participant {
   role: string
   user_id: string
@@ -289,7 +289,7 @@ export interface SessionToken {
   expires_at: string
   ws_url: string
   ice_servers: IceServer[]
-  /** Where the product passes relayed addresses alone [PRIV1]: hand it on with `ice_servers`. */
+  /** If the product only passes relayed addresses [PRIV1]: hand it on with `ice_servers`. */
   ice_transport_policy?: 'relay'
   user: { user_id: string; role: string; display_name: string }
   allowed_actions: string[]

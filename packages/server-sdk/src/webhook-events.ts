@@ -29,7 +29,7 @@ export interface WakeDevice {
 export interface Wake {
   /** When it stops ringing. */
   expires_at: string
-  /** For `GET /v1/call/ring` and what is beside it. New for each attempt. */
+  /** For `GET /v1/call/ring` and the other requests of a ring. New for each attempt. */
   ring_ticket: string
   devices: WakeDevice[]
 }
@@ -59,7 +59,7 @@ export type KnownEvent = CallEvent | ParticipantEvent | TestEvent
 declare const newer: unique symbol
 /** Any text but the types above. TypeScript has no word for that: so that `===` tells them apart, this is one text. */
 type NewerType = '(newer)' & { readonly [newer]: never }
-/** What a newer service tells beside them; `const type: string = event.type` is its type. */
+/** Types that a newer service adds; `const type: string = event.type` is its type. */
 export type UnknownEvent = Told<NewerType, unknown>
 
 /** A webhook as it was sent. */

@@ -5,7 +5,7 @@ import type { WebhookEvent } from './webhook-events.ts'
 export interface VerifyOptions {
   /** The body as it came, before anything parsed it. */
   payload: string | Uint8Array
-  /** Those of the request: of fetch, or of Node. */
+  /** The headers of the request: of fetch, or of Node. */
   headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
   /** `whsec_…`; several where a secret is being rotated. */
   secret: string | readonly string[]
@@ -26,8 +26,8 @@ const toleranceS = 5 * 60
 
 /**
  * Verifies a webhook by Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, compared in constant time with each
- * signature of the header, for each secret. Throws a `WebhookVerificationError` where none matches, the timestamp is more
- * than 5 min away, or the body is no event; a `TypeError` where a secret is none.
+ * signature of the header, for each secret. Throws a `WebhookVerificationError` if none matches, the timestamp is more
+ * than 5 min away, or the body is not an event; a `TypeError` if a secret is not valid.
  */
 export function verify({ payload, headers, secret, now = Date.now() }: VerifyOptions): WebhookEvent {
   const keys = (Array.isArray(secret) ? secret : [secret]).map(keyOf)

@@ -71,12 +71,12 @@ export function Person({ product, who: { user_id: id, role, display_name: name, 
 
 interface DoProps {
   readonly label: string
-  /** What is asked before it is done. */
+  /** The question before it is done. */
   readonly question: string
   readonly isDangerous?: boolean
   readonly act: () => Promise<unknown>
   readonly testId?: string
-  /** What has to be typed before it is done. */
+  /** The text that has to be typed before it is done. */
   readonly typed?: string
   /** Fields of what is done. */
   readonly children?: ComponentChildren

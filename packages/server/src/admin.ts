@@ -129,7 +129,7 @@ function isOfLoopback(host: string | null): boolean {
   return host !== null && isLoopbackHost(host.replace(/:\d+$/, ''))
 }
 
-/** Whoever reads the error has to know which of the two listeners it is about. */
+/** The reader of the error has to know which of the two listeners it is about. */
 function bind<T>(host: string, listen: () => T): T {
   try {
     return listen()

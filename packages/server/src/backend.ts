@@ -71,17 +71,17 @@ export interface Backend {
    */
   readonly save: () => Promise<void> | undefined
   readonly counters: Counters
-  /** Counters of this process alone, which answer at once. */
+  /** Counters of only this process, which answer at once. */
   readonly localCounters: LocalCounters
   readonly nodes: Nodes
   readonly uptime: Uptime
   readonly clock: Clock
   /**
-   * Whether sessions outlive this process, and others serve beside it. Where they do not, whoever had a socket before the
-   * start is made up from the calls.
+   * Whether sessions outlive this process, and other processes serve as well. Where they do not, whoever had a socket
+   * before the start is made up from the calls.
    */
   readonly isShared: boolean
-  /** Whether sessions of before this start may be known. */
+  /** Whether sessions from before this start may be known. */
   readonly hasSessions: boolean
   /** Resolves when Redis would take a write; at once where there is none [HEALTH1]. */
   tryRedis(): Promise<void>
@@ -198,7 +198,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   const stores = await openStores(options, clock)
   const self = newNodeName(config.nodeId, clock.now())
   const sessions = createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs })
-  // Whatever is asked before the first sweep is asked at this time.
+  // Every read before the first sweep uses this time.
   sessions.sweep(clock.now())
   const counters = createMemoryCounters()
   const uptime = createLocalUptime(() => stores.calls.tryWrite(), outagesKeptMs(config), clock)
@@ -281,7 +281,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     hasSessions = await cluster.start()
     await members.start()
     fallen.start()
-    // Whatever is asked before the first sweep is asked at this time.
+    // Every read before the first sweep uses this time.
     await cluster.sessions.sweep(members.clock.now())
   } catch (error) {
     await close()

@@ -15,14 +15,14 @@ import { macrotask } from './ports/macrotask.ts'
 import type { MaybePromise } from './ports/maybe.ts'
 import type { Gateway } from './signaling/gateway.ts'
 
-/** Of TLS 1.2: what is recorded today cannot be read with the key of tomorrow. Those of 1.3 are all so. */
+/** Of TLS 1.2: what is recorded today cannot be read with the key of tomorrow. All ciphers of 1.3 are so. */
 const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 /** An unfinished request ends 12 s after it began: the runtime counts in steps of 4 s [HTTP2]. */
 const unfinishedS = 10
 /** The most that the runtime takes, and how much earlier than asked for it may close. */
 const mostIdleS = 255
 const earlyS = 4
-/** A connection that is cut is closed so much later, and up to 4 s more. */
+/** A connection that is cut is closed this much later, and up to 4 s more. */
 const closingS = 1
 /** While both listeners are there, the kernel gives new connections to either of them. */
 const overlapMs = 50
@@ -48,7 +48,7 @@ export interface ListenOptions {
   readonly clientAddress: ClientAddress
   readonly gateway: Gateway
   readonly app: HttpApp
-  /** What answers in front of the REST API, where there is a demo. */
+  /** The demo answers before the REST API, if there is a demo. */
   readonly demo:
     | { fetch(request: Request, address: string | undefined): MaybePromise<Response | undefined> }
     | undefined
@@ -130,7 +130,7 @@ function bind(options: ListenOptions, unread: Unread, pair: TlsPair | undefined,
     maxRequestBodySize: runtimeBodyBound,
     idleTimeout: unfinishedS,
     websocket: gateway.websocket,
-    // What nobody foresaw is not shown to whoever asked, with paths and lines.
+    // An unforeseen error is not shown to clients with paths and lines.
     development: false,
     error(error) {
       journal.failed(error, 'a request failed')

@@ -44,7 +44,7 @@ const surroundings: Outside = {
   out,
   err,
   readInput() {
-    // Who types has to know that something is waited for.
+    // A person at the keyboard has to know that the command waits for input.
     if (process.stdin.isTTY) process.stderr.write('Paste it, then Enter and Ctrl-D.\n')
     return Bun.stdin.text()
   },
@@ -173,7 +173,7 @@ function onSignal(listener: (signal: StopSignal) => void): () => void {
   }
 }
 
-/** What was written to a pipe may still wait in this process. A reader that is gone (`| head`) waits for nothing. */
+/** Output to a pipe may still wait in this process. A reader that is gone (`| head`) waits for nothing. */
 async function finish(stream: NodeJS.WriteStream): Promise<void> {
   await new Promise<void>((resolve) => stream.end(() => resolve()))
 }

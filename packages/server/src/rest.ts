@@ -41,7 +41,7 @@ export interface RestDeps extends RingDeps, DeviceDeps {
   readonly groups: ServerGroupDeps['groups']
   readonly leaveCalls: ServerGroupDeps['leaveCalls']
   readonly tokens: Tokens
-  /** What they are signed with. */
+  /** The secrets that sign them. */
   readonly secrets: readonly JwtSecret[]
   readonly iceServers: IceServersOf
   readonly isRelayOnly: (product: string) => boolean

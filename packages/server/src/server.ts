@@ -177,7 +177,7 @@ function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core
     // Nobody is let in before it is known whose tokens were taken back, and what products and keys there are.
     { name: 'tokens that were taken back', start: front.revoked.start, stop: front.revoked.stop },
     { name: 'settings of products', start: policies.start, stop: policies.stop },
-    // Whoever comes back finds a call with its whole time: no lost clock runs before, and nothing is due [END3].
+    // Clients that come back find a call with its whole time: no lost clock runs before, and nothing is due [END3].
     { name: 'the uptime', start: backend.serve },
   ]
 }
@@ -296,7 +296,7 @@ interface ForOperators {
   readonly counters: LocalCounters
 }
 
-/** A worker has no listener of its own: it would tell of itself alone [ADM1]. */
+/** A worker has no listener of its own: it would only show itself [ADM1]. */
 function createForOperators({ deps, status, journal, meter, counters }: ForOperators): Omit<Part, 'name'> {
   const { config, logger, worker, settings } = deps
   let admin: AdminListener | undefined

@@ -16,7 +16,7 @@ export interface DeviceMenuProps extends PartProps {
   of?: 'audio' | 'video' | undefined
 }
 
-/** Which camera, microphone and speaker: of the call, or of the next one. What was refused can be asked for again. */
+/** Which camera, microphone and speaker: of the call, or of the next one. A device that was refused can be asked for again. */
 export function DeviceMenu({ className, of: wanted }: DeviceMenuProps) {
   const { media, devices: chosen } = useLine()
   const { line, words } = useContextOfCall()

@@ -6,7 +6,7 @@ import type { EndedCall } from './line-state.ts'
 import { useCallUi, useWords } from './provider.tsx'
 import { durationText, isFinal, nameOf } from './words.ts'
 
-/** Errors after which another call would fail in the same way. */
+/** Errors after which another call would also fail. */
 const finalCodes = new Set([
   ...[
     'CALL_PEER_ROLE_NOT_ALLOWED',

@@ -5,7 +5,7 @@ export interface Size {
 
 export type Fit = 'contain' | 'cover'
 
-/** Filling the frame may cost so much of a picture, and no more. */
+/** The part of a picture that has to stay visible when it fills the frame. */
 const leastSeen = 0.6
 /** Width by height, and CSS pixels, of a frame that is a phone. */
 const uprightBelow = 0.8

@@ -59,7 +59,7 @@ export function createLine(client: CallClient) {
     if (second && hasTwo()) wait(second)
   }
 
-  /** Who asks somebody before a transfer has two calls as well. */
+  /** A user who talks to somebody before a transfer has two calls as well. */
   const hasTwo = () => options.busy === 'wait' || options.transfers !== undefined
 
   /** The new call of a transfer, which goes on here once the target answers. */
@@ -159,7 +159,7 @@ export function createLine(client: CallClient) {
     takeOver: (takeable: Pick<TakeableCall, 'take'>): void => {
       if (!get().call) take(takeable.take())
     },
-    /** A call of before that is not yet on this page. */
+    /** A call from before that is not yet on this page. */
     resume: restored,
   }
 }

@@ -38,7 +38,7 @@ export interface CallUi {
   readonly since: number | undefined
   /** The last call, in the phase `over`. */
   readonly ended: LineState['ended']
-  /** Calls; during a call it gives that one. */
+  /** Calls; during a call it returns the current call. */
   place(options: CallOptions): Call
   accept(options?: { video?: boolean }): void
   decline(reason?: string): void
@@ -59,7 +59,7 @@ export interface CallUi {
   consult(options: CallOptions): void
   /** Of two answered calls: the other sides go on with each other. */
   connectBoth(): void
-  /** In the phase `over`: calls the same person in the same way. */
+  /** In the phase `over`: calls the same person again, with the same options. */
   callAgain(): void
   dismiss(): void
   readonly restorable: readonly RestorableCall[]

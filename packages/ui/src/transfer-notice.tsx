@@ -17,7 +17,7 @@ export function useTransferText(): string | undefined {
   return next ? words.beingTransferred(nameOf(call), target) : words.transferring(target)
 }
 
-/** The call is being transferred, at either side. Who is transferred may stay; what failed is read and closed [XFER1]. */
+/** The call is being transferred, at either side. The transferred side may stay; a failure is read and closed [XFER1]. */
 export function TransferNotice() {
   const { call, transfers } = useCallUi()
   const words = useWords()

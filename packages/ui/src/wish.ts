@@ -1,6 +1,6 @@
 import type { CallMediaOptions } from '@ringwire/client/media'
 
-/** Ids of the devices that the user chose; of this page alone. */
+/** Ids of the devices that the user chose; only for this page. */
 export interface DeviceChoice {
   readonly audioinput?: string | undefined
   readonly videoinput?: string | undefined

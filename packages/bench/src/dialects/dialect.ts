@@ -16,7 +16,7 @@ export interface Pair {
 }
 
 export interface Dialect {
-  /** Whatever must exist before clients can connect, e.g. tokens; asked for outside the measured time. */
+  /** Everything that must exist before clients can connect, e.g. tokens; it is fetched outside the measured time. */
   credentials(port: number, ids: readonly string[]): Promise<string[]>
   upgradeRequest(port: number, id: string, credential: string): string
   /** After the upgrade: resolves when the system has said that this client is in. */

@@ -1,4 +1,4 @@
-// A base client of Ringwire: the interface alone, no extended mode.
+// A base client of Ringwire: nothing but the interface, no extended mode.
 import { candidate, type Side } from '../candidate.ts'
 import { mintTokens } from '../tokens.ts'
 import { type Client, type Dialect, members, other, type Pair, sameCandidate, upgradeHead } from './dialect.ts'

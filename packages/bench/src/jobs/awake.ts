@@ -2,7 +2,7 @@
 // charged to the server, and to a slow one more often than to a fast one.
 
 export interface Awake {
-  /** Whatever came in says so, for the count of idle turns. */
+  /** Every message that comes in sets this, for the count of idle turns. */
   worked: boolean
   /** Nanoseconds spent in turns of the event loop that had nothing to do. */
   idleNs: number

@@ -11,10 +11,10 @@ import type { SocketFloodName, Target } from './job.ts'
 
 /** As many as one participant may have. */
 const SOCKETS = 20
-/** Within the limits of a socket: so many messages at once, and one every so often. */
+/** Within the limits of a socket: a burst at once, then one message each period. */
 const BURST = 200
 const EVERY_MS = 50
-/** Beyond them: so many frames at once, as long as the service reads them. */
+/** Beyond the limits: batches of frames, as long as the service reads them. */
 const BATCH = 100
 const BATCH_EVERY_MS = 10
 const PONG_BYTES = 125
@@ -61,7 +61,7 @@ function onSockets(token: string, speak: (socket: FrameSocket, goesOn: () => boo
   }
 }
 
-/** Writes a frame so many times, whenever the ones before have left. */
+/** Writes a frame `count` times whenever the earlier ones have left. */
 function pouring(frame: (socket: FrameSocket) => Uint8Array, count: number, everyMs: number) {
   return async (socket: FrameSocket, goesOn: () => boolean): Promise<number> => {
     socket.onText = () => {}

@@ -47,20 +47,20 @@ export interface CallJob {
   target: Target
   calls: number
   pairs: number
-  /** So many calls begin each second, on each pair in turn. Without it each begins when the one before is over. */
+  /** The number of calls that begin each second, on each pair in turn. Without it each begins when the one before is over. */
   perSecond?: number
   firstPair?: number
   spread?: Spread
-  /** What the server does so long after the last answer, in ms, belongs to the calls too. */
+  /** For this time after the last answer, in ms, the work of the server still belongs to the calls. */
   aftermathMs?: number
 }
 
-/** Calls of people who are not connected, and are registered at a push service: how long until it is asked. */
+/** Calls of people who are not connected, and are registered at a push service: how long until the push arrives there. */
 export interface WakeJob {
   kind: 'wake'
   target: Target
   pairs: number
-  /** So many calls begin each second, on each pair in turn. */
+  /** The number of calls that begin each second, on each pair in turn. */
   perSecond: number
   /** The push service. */
   receiver: string

@@ -5,7 +5,7 @@ import { WIDEST_WINDOW } from './window.ts'
 export interface Outlet {
   /** Of the last frame. */
   readonly frameBytes: number
-  /** So many frames, to be written at once; the bytes are good until the next call. */
+  /** `count` frames, to be written at once; the bytes are good until the next call. */
   burst(count: number): Uint8Array
 }
 
@@ -70,7 +70,7 @@ function templateOf(frameOf: (text: string) => Uint8Array, before: string, after
   return { frame, at, zeros: [...frame.subarray(at, at + digits)], last: 10 ** digits - 1 }
 }
 
-/** So many frames with the numbers after this one. */
+/** `count` frames with the numbers after this one. */
 function numbered({ frame, at, zeros }: Template, after: number, count: number): Uint8Array {
   // A frame that is not written whole keeps these bytes: each burst has its own.
   const burst = new Uint8Array(frame.length * count)

@@ -188,7 +188,7 @@ async function drain(pairs: readonly [End, End][], course: Course, isAnswered: b
   while (missing() > 0 && course.failure === null && performance.now() < deadline) await Bun.sleep(2)
   if (course.failure !== null) throw course.failure
   if (missing() > 0) throw new Error(`${missing()} messages were lost`)
-  // What comes twice comes at once.
+  // A message that comes twice comes at once.
   await Bun.sleep(10)
   for (const end of pairs.flat()) {
     if (end.received > end.peer!.sent) throw new Error(`${end.client.id} received a message twice`)

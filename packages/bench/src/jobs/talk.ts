@@ -7,9 +7,9 @@ import { clientsOf, closeClients, openPairs, within } from './clients.ts'
 import { type Prepared, plainResult, type TalkJob } from './job.ts'
 
 const SETUP_MS = 30_000
-/** What a flood holds up is waited for so long. */
+/** The longest wait for messages that a flood holds up. */
 const DRAIN_MS = 20_000
-/** Each call has a message so often, from its two sides in turn. */
+/** Each call has a message in every period, from its two sides in turn. */
 const PERIOD_MS = 50
 
 interface Talk {

@@ -95,7 +95,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
   const isOnline = () => (client?.state.name ?? 'online') === 'online'
   const failed = (error: unknown) => shown.emit('error', error instanceof Error ? error : mediaError(error, 'media'))
 
-  /** What is lost on the way is made good by the next restart; only what can never arrive is worth a word. */
+  /** The next restart makes good any loss on the way; only a signal that can never arrive is worth a word. */
   function signal(sending: Promise<void>): void {
     sending.catch((error: RingwireErrorShape) => {
       if (!passing.has(error.code)) failed(error)

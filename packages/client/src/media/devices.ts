@@ -61,8 +61,8 @@ export interface Opened {
 }
 
 /**
- * Microphone and camera with one prompt, or what can be had of them: who has no camera is heard all the same. A prompt that
- * was refused is not shown a second time, and nothing is asked for that is no longer wanted.
+ * Microphone and camera with one prompt, or those of them that are there: a person without a camera still has sound. A
+ * prompt that was refused is not shown a second time, and nothing is asked for that is no longer wanted.
  */
 export async function openDevices(
   environment: MediaEnvironment,

@@ -6,7 +6,7 @@ import type { Senders } from './senders.ts'
 export interface NegotiationOptions {
   /** A new RTCPeerConnection with the configuration of now. The old one, if any, is closed. */
   open(): RTCPeerConnection
-  /** Of two offers that cross, the polite side's gives way. It may change with glare of invites, so it is asked. */
+  /** Of two offers that cross, the polite side's gives way. It may change with glare of invites, so this is a function. */
   isPolite(): boolean
   /** `equip` before the first offer on a connection: what it shall carry. `attach` between the peer's offer and its answer. */
   senders: Pick<Senders, 'equip' | 'attach'>
@@ -33,7 +33,7 @@ export interface OfferOptions {
   restart?: boolean
   /** A new connection. */
   fresh?: boolean
-  /** The offer is made at once, and sent when this says so. Whoever says no has no use for it. */
+  /** The offer is made at once, and sent when this says so. A side that says no has no use for the offer. */
   mayBeSent?: Promise<boolean>
 }
 

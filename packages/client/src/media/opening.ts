@@ -2,7 +2,7 @@ import type { Call } from '../types.ts'
 import type { Negotiation, OfferOptions } from './negotiation.ts'
 import type { Recovery } from './recovery.ts'
 
-/** A callee that was answered before this page listened waits so long for the offer, then makes its own. */
+/** A callee that was answered before this page listened waits this long for the offer, then makes its own. */
 const offerWaitMs = 1000
 
 export interface OpeningOptions {

@@ -120,7 +120,7 @@ export function createPreview({ environment = browserEnvironment(), process }: P
       return state
     },
     on: listeners.on,
-    // Labels are told once a device is open.
+    // Browsers only name the devices once one is open.
     start: (constraints = Object.fromEntries(kinds.map((kind) => [kind, true]))) =>
       quiet(capture.open(constraints).finally(list)),
     retryDevices: () => quiet(capture.retry().finally(list)),

@@ -11,13 +11,16 @@ export const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECT
 /** Media arrives on the connection, or could at any time. */
 export const isConnected = (name: CallMediaState['name']) => name === 'flowing' || name === 'silent'
 
-/** What arrives, or no longer does, and how the way of it is. The service is told once that it does. */
+/** What arrives, or no longer does, and how the way of it is. The client reports the first arrival to the service. */
 export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown, failed: (error: unknown) => void) {
   let reported = false
   let quietMs = 0
   let quality = createQuality()
 
-  /** The service takes it twice as once, but once is enough. One that did not get through is told again while media flows. */
+  /**
+   * The service takes it twice as once, but once is enough. A report that did not get through is repeated while media
+   * flows.
+   */
   function report(): void {
     if (reported) return
     reported = true

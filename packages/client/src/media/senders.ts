@@ -45,7 +45,7 @@ function letSend(target: RTCRtpTransceiver, stream: MediaStream): void {
 
 /** Each sender is tuned for the picture that it sends. */
 function createTuning() {
-  /** What they are tuned for, or are about to be. */
+  /** The picture that the senders are tuned for, or are about to be. */
   const tuned = new WeakMap<RTCRtpSender, Picture>()
 
   return (sender: RTCRtpSender, picture: Picture): void => {

@@ -109,7 +109,7 @@ export interface MediaStats {
   readonly path: 'direct' | 'relay' | undefined
   readonly inbound: Readonly<Record<MediaKind, FlowStats>>
   readonly outbound: Readonly<Record<MediaKind, FlowStats>>
-  /** Loudness of what is heard, 0 to 1. */
+  /** Loudness of the sound from the peer, 0 to 1. */
   readonly audioLevel: number | undefined
   /** Of what is received; of several streams the worse. */
   readonly jitterMs: number | undefined
@@ -216,9 +216,9 @@ export interface CallMedia {
   on<E extends keyof CallMediaEvents>(event: E, listener: (payload: CallMediaEvents[E]) => void): Unsubscribe
 
   /**
-   * Opens the devices and connects as soon as the call allows it. Resolves when the devices are open. Rejects where one of
-   * them cannot be (`state.errors`): what can is sent, and media of the peer is received all the same. Call it again for
-   * other devices.
+   * Opens the devices and connects as soon as the call allows it. Resolves when the devices are open. Rejects if one of
+   * them cannot be opened (`state.errors`): the other one is sent, and media of the peer is still received. Call it again
+   * for other devices.
    */
   start(media?: MediaStream | MediaStreamConstraints): Promise<void>
   /**

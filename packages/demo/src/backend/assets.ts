@@ -1,7 +1,7 @@
 import { type PageFile, pageFiles, readPageFile } from './page-files.ts'
 
 /**
- * The page loads nothing from elsewhere, nothing may be injected into it, and it talks to its service alone. Some browsers
+ * The page loads nothing from elsewhere, nothing may be injected into it, and it only talks to its service. Some browsers
  * do not count a WebSocket of the page's own host as its own.
  */
 function contentSecurityPolicy(host: string, publicUrl: string | null): string {

@@ -2,7 +2,7 @@
 export type Issuer = {
   /** Where the service answers, as `http://127.0.0.1:8080`, for a request of the page; the port may be any. */
   serviceUrl: (request: Request) => string
-  /** How it is asked. Default: `fetch`. */
+  /** Sends the request. Default: `fetch`. */
   ask?: (request: Request) => Response | Promise<Response>
   keyId: string
   secret: string

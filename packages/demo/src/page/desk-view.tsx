@@ -20,7 +20,7 @@ import { People } from './people.tsx'
 import { useStore } from './store.ts'
 
 const isRelayOnly = new URLSearchParams(location.search).get('relay') === '1'
-/** Twice as often as the SDK does by itself: a picture that stands still is to be told soon. */
+/** Twice as often as the SDK does by itself: a picture that stands still has to be noticed soon. */
 const media = {
   statsIntervalMs: 500,
   ...(isRelayOnly ? { configuration: { iceTransportPolicy: 'relay' as const } } : {}),
@@ -121,7 +121,7 @@ function Idle() {
   )
 }
 
-/** For the browser tests alone: they read getStats of the connection that carries the call. */
+/** Only for the browser tests: they read getStats of the connection that carries the call. */
 function useTestHandle(): void {
   const { media } = useCallUi()
   useEffect(() => {

@@ -2,7 +2,7 @@ import type { Identity } from './backend.ts'
 
 const key = 'ringwire-demo'
 
-/** Who this tab is. A reload keeps it, another tab has its own. */
+/** The identity of this tab. A reload keeps it, another tab has its own. */
 export function loadIdentity(): Identity | undefined {
   const stored = sessionStorage.getItem(key)
   if (stored === null) return undefined

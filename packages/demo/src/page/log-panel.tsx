@@ -129,7 +129,7 @@ const Entry = memo(function Entry({ entry }: { entry: EnvelopeEntry }) {
   )
 })
 
-/** JSON in colours, made of text alone: nothing of a message becomes markup. */
+/** JSON in colours, made of nothing but text: no part of a message becomes markup. */
 function Json({ value }: { value: unknown }) {
   const json = JSON.stringify(value, null, 2)
   const pattern = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g

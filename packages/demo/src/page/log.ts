@@ -79,8 +79,8 @@ export function fold(entries: readonly LogEntry[], entry: LogEntry): readonly Lo
 }
 
 /**
- * For others to read, as in a report: what is shown, without what belongs to this machine and this call alone. A
- * description holds the keys of the connection; it and the candidates hold addresses.
+ * For others to read, as in a report: the log as it is shown, without the parts that only belong to this machine and this
+ * call. A description holds the keys of the connection; it and the candidates hold addresses.
  */
 export function copyText(entries: readonly LogEntry[]): string {
   const shorten = (key: string, value: unknown) => {

@@ -88,7 +88,7 @@ function presenceOf({ online }: Listed): 'online' | 'offline' | 'unknown' {
   return online === undefined ? 'unknown' : online ? 'online' : 'offline'
 }
 
-/** In its own words, and not by a colour alone. Who is in a call may have lost the connection for a moment. */
+/** In its own words, and not just by a colour. A person who is in a call may have lost the connection for a moment. */
 function aboutOf(person: Listed): string[] {
   const presence = presenceOf(person)
   const state = person.inCall ? 'in a call' : presence === 'unknown' ? '' : presence

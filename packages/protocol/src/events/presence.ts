@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { participantName } from '../text.ts'
 
-/** So many people one session watches at the most [PRES1]. */
+/** The most people that one session watches [PRES1]. */
 export const mostWatched = 200
 
 /** Whom an extended session wants to hear of; it replaces those before [PRES1]. */

@@ -48,7 +48,7 @@ export function writeJwtSecrets(secrets: readonly JwtSecret[]): string {
 }
 
 /**
- * What the file holds; where there is none, it is made with `content`, readable by its owner alone. Processes that start
+ * The contents of the file; if it is missing, it is made with `content`, readable only by its owner. Processes that start
  * at once all get what the first of them wrote: the file appears under its name whole, or not at all.
  */
 export function readOrCreateSecret(path: string, content: string): string {

@@ -23,11 +23,11 @@ export interface RingTicket {
   readonly deviceId: string | null
   /** In ms since the epoch, a whole second. */
   readonly issuedAt: number
-  /** It opens nothing any more: what became of its call is all that it is told. */
+  /** It opens nothing any more: the service only answers what became of its call. */
   readonly isOver: boolean
 }
 
-/** A phone may be late: for so long what is over is told what became of its call. In ms. */
+/** A phone may be late: for this time after the end of a call the service still answers what became of it. In ms. */
 const rememberedMs = 86_400_000
 
 export interface RingTickets {
@@ -95,7 +95,7 @@ export function ticketSession(deviceId: string | null): string {
   return `${ticketSessionPrefix}${deviceId ?? ''}`
 }
 
-/** The device whose ticket stood for a session; null where it was none, or one of no device in particular. */
+/** The device whose ticket stood for a session; null if it was not a ticket's session, or a ticket without a device. */
 export function deviceOfTicketSession(sessionId: string | undefined): string | null {
   return sessionId?.startsWith(ticketSessionPrefix) ? sessionId.slice(ticketSessionPrefix.length) || null : null
 }

@@ -12,7 +12,7 @@ import type { Participant } from '../call/call.ts'
 import type { TokenKey } from '../config/signing-key.ts'
 import { createKeyRing } from './key-ring.ts'
 
-/** Who issues and who is meant: the service itself, both times. */
+/** Issuer and audience: the service itself, both times. */
 export const tokenIssuer = 'ringwire'
 export const tokenAudience = 'ringwire'
 /** Clocks of two machines may differ by this much [TOK2]; a token ends when its `exp` says so, everywhere. */

@@ -310,7 +310,7 @@ export interface CallDurations {
   readonly outages?: readonly Outage[]
 }
 
-/** The next instant at which time alone changes the call, if there is one. */
+/** The next instant at which time by itself changes the call, if there is one. */
 export function nextDeadline(call: Call, durations: CallDurations): number | undefined {
   if (!isLive(call)) return undefined
   const places = isAnswered(call) ? [call.callerPlace, call.calleePlace] : [call.callerPlace]

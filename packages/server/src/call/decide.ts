@@ -63,8 +63,8 @@ export const lateRelayMs = 60_000
 const mostSilenced = 32
 
 /**
- * Decides what a command does to a call: the new version and who is told, or why not. Pure: it knows nothing but its
- * arguments, and may run again on a newer version.
+ * Decides what a command does to a call: the new version and the receivers of its notices, or why not. Pure: it knows
+ * nothing but its arguments, and may run again on a newer version.
  */
 export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (call === undefined) return refuse('CALL_NOT_FOUND')

@@ -18,8 +18,8 @@ import type {
 import { type Call, type OverCall, type Participant, type RingingCall, rungBy, type Side } from './call.ts'
 
 /**
- * Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. `member`: of a group
- * only this one, by its user_id; else all who did not decline [GROUP1].
+ * The receivers: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. `member`: of
+ * a group only this one, by its user_id; else all who did not decline [GROUP1].
  */
 export type Address = { readonly place: Side } | RungAddress
 interface RungAddress {
@@ -85,7 +85,7 @@ export interface CallEvent {
   readonly at: number
   readonly by: By | null
   readonly notices: readonly Notice[]
-  /** Places that passed on to another session, which gets what waited for the one of before [PLACE2]. */
+  /** Places that passed on to another session, which gets the messages that waited for the previous one [PLACE2]. */
   readonly moved?: readonly PlaceMove[]
   /** What a side hears of the other's absence, beside the notices [PEER1]. */
   readonly peers?: readonly PeerNews[]
@@ -121,7 +121,7 @@ export interface PlaceMove {
   readonly lost?: true
   /** Whoever has it now asked for it, and the place may have been held [TAKE1]. */
   readonly taken?: true
-  /** Its device, where another one has the place, or it was taken: who comes back on it is told. */
+  /** Its device, if another one has the place, or took it: a client that comes back on it hears of that. */
   readonly leftDevice?: string | null
 }
 
@@ -133,7 +133,7 @@ export interface Step {
 
 const iso = (at: number) => new Date(at).toISOString()
 
-/** Data of `call.ringing`; the time that remains is of the moment it is sent [RING2]. */
+/** Data of `call.ringing`; the remaining time counts from the moment it is sent [RING2]. */
 export function ringingData(call: RingingCall, now: number): CallRinging {
   return {
     call_uuid: call.callUuid,

@@ -10,7 +10,10 @@ export type Erased = Pick<Party, 'role' | 'userId'>
 
 type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers' | 'note'>
 
-/** What a transition caused, as it may still be told. What a backend gave as its reason may name anybody. */
+/**
+ * The effects of a transition, without a name, as they may still be delivered. What a backend gave as its reason may name
+ * anybody.
+ */
 export function effectsWithout({ notices, moved, peers }: Effects, side: Side, who: Erased): Effects {
   const left = moved?.filter((move) => move.side !== side)
   return {
@@ -43,7 +46,7 @@ function noticeWithoutOutsider(notice: Notice, who: Erased): Notice {
     to: address,
     data: {
       ...data,
-      // Whoever transferred the call may have given it.
+      // The metadata may come from the person who transferred the call.
       ...(metadata !== undefined && !isSame(data.transferred_by as WireParty | undefined, who) && { metadata }),
       ...(by && { by: partyWithout(by, who) }),
       ...originWithout(data, who),
@@ -75,7 +78,7 @@ function noticeWithout(notice: Notice, side: Side, who: Erased): Notice {
   } as unknown as Notice
 }
 
-/** Who transferred a call is in neither of its sides [XFER1]. */
+/** The participant who transferred a call is on neither of its sides [XFER1]. */
 function originWithout({ transferred_by }: Fields, who: Erased): Fields {
   return transferred_by === undefined ? {} : { transferred_by: partyWithout(transferred_by as WireParty, who) }
 }

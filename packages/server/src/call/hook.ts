@@ -76,7 +76,7 @@ export function hookBody(type: string, at: number, data: object): string {
   return JSON.stringify({ type, timestamp: new Date(at).toISOString(), data })
 }
 
-/** That of `call.wake` has no ticket yet: what opens something is not stored. */
+/** The body of `call.wake` has no ticket yet: a secret that opens something is not stored. */
 export function callHookBody({ type, member }: HookEvent, { call, event }: Step): string {
   const media = type === 'call.ended' ? { quality: event.quality ?? null, held: event.held ?? null } : {}
   const view = { ...callView(call, event.by), ...media, ...memberView(member) }

@@ -219,7 +219,7 @@ function repeat(call: LiveCall | OverCall, actor: Actor, calleeBusy: boolean, no
   return { ...noteMoves(call, seated), created: false, calleeBusy }
 }
 
-/** What it is about and of which kind it is: an invite for something else is another call [INV7]. */
+/** The subject and the type of the call: an invite for something else is another call [INV7]. */
 function isSameWish(call: LiveCall, { contextType, contextId, callType }: InviteCommand): boolean {
   return call.contextType === contextType && call.contextId === contextId && call.callType === callType
 }

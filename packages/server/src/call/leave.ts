@@ -18,7 +18,7 @@ export function leaveGroup(call: Call, userIds: readonly string[], now: number):
   if (gone.length === 0) return unchanged(call)
   const group = gone.reduce((rest, userId) => withoutTurn(withoutMember(rest, userId), userId, now), call.group)
   const left: CallGroup = { ...group, left: [...(group.left ?? []), ...gone] }
-  // Who still waits for a turn has heard nothing of the call.
+  // A member who still waits for a turn has heard nothing of the call.
   const { turns } = call.group
   const rung = gone.filter((userId) => turns === undefined || turns.member === userId)
   return membersLeft(left).length === 0 ? endEmpty({ ...call, group: left }, rung, now) : goOn(call, left, rung, now)

@@ -73,9 +73,9 @@ function newsOf(before: Call, after: Call, durations: CallDurations): PeerNews[]
     const call_uuid = after.callUuid
     if (is === undefined) return was === undefined ? [] : [{ to, event: 'call.peer_back', data: { call_uuid } }]
     const [had, has] = [placeOf(before, to), placeOf(after, to)]
-    // Who comes back to a call that was about to end has the other side's whole time again.
+    // A side that comes back to a call that was about to end gets the other side's whole time again.
     const isSame = was?.since === is.since && (was.ends_at === is.ends_at || has?.state !== 'held')
-    // Who takes a place has not heard what the session before it was told.
+    // The new holder of a place has not heard what the previous session was told.
     const isOld = isSame && had?.sessionId === has?.sessionId
     return isOld ? [] : [{ to, event: 'call.peer_away', data: { call_uuid, ...is } }]
   })

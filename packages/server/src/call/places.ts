@@ -2,7 +2,7 @@ import { type Call, isClosed, type LiveCall, type Place, placeOf, type Side } fr
 import { type Acceptance, type Actor, byOf, changed, unchanged } from './command.ts'
 import { acceptedData, type Notice, type PlaceMove, type Step } from './effects.ts'
 
-/** So long a place that fell vacant waits for its holder's device alone [PLACE2], in milliseconds. */
+/** For this time a place that fell vacant only waits for its holder's device [PLACE2], in milliseconds. */
 export const ownDeviceMs = 5_000
 
 /**
@@ -62,8 +62,9 @@ export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now
 }
 
 /**
- * What was sent on a socket that its client closed is not sent again: who takes the place after that needs a new offer, and
- * `call.accepted` asks the caller for it [PLACE5]. A caller who has yet to hear it is told once: its log knows.
+ * Messages that were sent on a socket that its client closed are not sent again: the next holder of the place needs a new
+ * offer, and `call.accepted` asks the caller for it [PLACE5]. A caller who has yet to hear it hears it once: its log
+ * knows.
  */
 export function acceptedAgain(call: LiveCall, place: Place, actor: Actor): readonly Notice[] {
   if (call.status !== 'accepted' || !isClosed(place) || place.sessionId === actor.sessionId) return []

@@ -184,7 +184,7 @@ function reach(call: CallView, entries: readonly TimelineEntry[], b: string): st
   }
   const rung = sessions(entries, 'rung')
   const pushes = pushesOf(call, entries)
-  // Entries may be missing: what was not seen may have been, all the same.
+  // Entries may be missing, so something that was not seen may still have happened.
   if (rung.length === 0 && pushes === '') {
     const looked = entries.find(({ what }) => what === 'no_device')?.detail
     if (looked?.connected === 0 && typeof looked.registered === 'number')

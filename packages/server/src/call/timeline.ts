@@ -1,4 +1,4 @@
-/** A call's timeline as the backend of its product is shown it [TRACE1]: its events, and what was seen beside them. */
+/** A call's timeline as the backend of its product sees it [TRACE1]: its events, and the sightings between them. */
 import type { TimelineEntry } from '@ringwire/protocol/backend'
 import { type Call, isLive, otherSide, type Side } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'

@@ -35,7 +35,7 @@ export function isSecondTurn({ group }: TakesTurns, userId: string): boolean {
   return group.turns.rang.includes(userId)
 }
 
-/** Who may have a turn in the rest of this round, in order. */
+/** The members who may have a turn in the rest of this round, in order. */
 export function nextMembers({ members, declined, turns }: InTurns): readonly string[] {
   return members.slice(turns.next).filter((userId) => !declined.includes(userId))
 }

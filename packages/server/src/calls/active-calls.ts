@@ -18,7 +18,7 @@ import type { ClientSession } from './request.ts'
 /** The live calls of a participant, as an extended session hears of them when it connects. */
 export type ReadActiveCalls = (session: Viewer) => Promise<ActiveCall[]>
 
-/** Whose list it is. What it may take depends on what it listed when it connected [EXT6]. */
+/** Whose list it is. Its rights depend on what it listed when it connected [EXT6]. */
 type Viewer = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt' | 'can'>
 
 /** `absenceOf`: of a side of a call, as it is now [PEER1]. `mayTake`: whether a product lets devices take calls [TAKE1]. */

@@ -70,7 +70,7 @@ export interface Arrivals extends Departures, Pick<LateRings, 'ringLate'> {
   renew(session: ClientSession, expiresAt: number): Promise<void>
 }
 
-/** A store that is away is asked again after this time, for clients that have connected already. In ms. */
+/** For clients that have connected already, a store that is away is read again after this time. In ms. */
 const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */

@@ -18,7 +18,7 @@ export interface DomainOptions {
   /** What of the adapter is to answer otherwise now and then. */
   readonly sessions?: (real: Sessions) => Partial<Sessions>
   readonly store?: (real: CallStore) => Partial<CallStore>
-  /** Whoever connects counts as connected to another node that serves. */
+  /** Every participant who connects counts as connected to another node that serves. */
   readonly isElsewhere?: boolean
   /** While it says so the store of the sessions is away: nobody can be told of a step. */
   readonly isAway?: () => boolean
@@ -36,7 +36,7 @@ export interface DomainOptions {
 export interface Domain extends Parts {
   readonly sessions: Sessions
   readonly store: CallStore
-  /** Lets so many ms pass for what waits in the outbox. */
+  /** Lets this many ms pass for the rows that wait in the outbox. */
   pass(ms: number): void
   /** How many steps are left in it. */
   left(): number
@@ -191,5 +191,5 @@ export async function answered(domain: Domain, caller: Peer, callee: Peer): Prom
   return done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
 }
 
-/** The names of what a session was told, in order. */
+/** The names of the events that a session got, in order. */
 export const eventsOf = ({ socket }: Pick<Peer, 'socket'>) => socket.told.map(({ event }) => event)

@@ -203,7 +203,7 @@ function createHandingOn(
   return { delivery, outbox }
 }
 
-/** Whoever wakes devices for a call hears where it does not ring any more. */
+/** Tells the part that wakes devices for a call where it does not ring any more. */
 function createNoteRing({ onQuiet, onRingsOn }: Pick<DomainOptions, 'onQuiet' | 'onRingsOn'>) {
   return (call: Call) => {
     if (call.status !== 'ringing') onQuiet(call)

@@ -7,7 +7,7 @@ import type { SeenMedia } from './quality.ts'
 export interface EndQualityOptions {
   /** Whether anybody hears how calls of a product end. */
   readonly hearsEnds: (product: string) => boolean
-  /** How the media of an answered call was, as far as that is known in time for its end. */
+  /** How the media of an answered call was, if that is known in time for its end. */
   readonly mediaAtEnd: (ref: CallRef) => Promise<SeenMedia | null>
 }
 

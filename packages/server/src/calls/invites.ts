@@ -154,7 +154,7 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     const delivered = await isAnybodyThere(sessions, called ?? [callee], clock.now())
     const decision = await withQuality<InviteDecision>((seen) =>
       commit(
-        // Other calls of a group's members are none of its caller's.
+        // A group's caller has nothing to do with other calls of its members.
         store.invite(caller, group === undefined ? callee : caller, command.callUuid, (situation) =>
           seen(decideInvite(situation, command, clock.now())),
         ),

@@ -47,7 +47,7 @@ export const leastPauseMs = 25_000
 /** A call that is over is reported of once more within this time, in ms. */
 const lastReportMs = 60_000
 const mostCalls = 50_000
-/** A side that has not reported for so long begins anew, in ms. */
+/** A side that has not reported for this time begins anew, in ms. */
 const idleMs = 300_000
 
 interface Reporting {
@@ -107,7 +107,7 @@ export function createQuality({ recorder, holds, timeline, load, now }: QualityO
       return call.status
     },
     async of(ref) {
-      // What was reported here is stored first: then there is one place to read.
+      // The reports of this node are stored first: then there is one place to read.
       const isOwn = (['caller', 'callee'] as const).some((side) => reporting.get(side + callKey(ref))?.id !== undefined)
       if (isOwn || holds.hasWritten(ref)) await recorder.flush()
       const rows = await timeline.of(ref)

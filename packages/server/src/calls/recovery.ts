@@ -99,7 +99,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
     })
     const push = { kind: 'stop', call: callKey(call), version: call.version, text } as const
-    // Of a group the others who rang are told, too.
+    // In a group the other members who rang hear it, too.
     for (const callee of rungBy(call)) await sessions.appendRung(callee, push, [])
   }
 

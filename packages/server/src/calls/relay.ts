@@ -106,7 +106,7 @@ export function createRelay(options: RelayOptions): Relay {
   }
 }
 
-/** A message that cannot say after which relay it comes waits until that one is answered [ORD1]. */
+/** A message that cannot say after which relay it comes waits until that relay is answered [ORD1]. */
 function afterOthers(
   message: Message,
   next: (message: Message) => MaybePromise<RelayResult>,
@@ -126,7 +126,7 @@ async function seatFirst(options: RelayOptions, message: Message, tries: number)
   const side = sideIn(call, sender)
   if (!isLive(call) || side === undefined) return call.status
   // Another node may just be handing a step of the call on, or could not: what waits goes first. While the store is away, a
-  // session with a socket here is handed it all the same [EXT3].
+  // session with a socket here still gets it at once [EXT3].
   if ((tries > 0 || delivery.undelivered.has(key)) && (await delivery.catchUp(call)) === 'later') {
     return tryAgain(options, message, tries + 1)
   }
@@ -140,7 +140,7 @@ async function tryAgain(options: RelayOptions, message: Message, tries: number):
   return seatFirst(options, message, tries)
 }
 
-/** The call may have moved on while its store was asked. */
+/** The call may have moved on during the read of its store. */
 function newest(read: Call, known: Call | undefined): Call {
   return known !== undefined && known.version > read.version ? known : read
 }
@@ -255,7 +255,7 @@ function sideIn(call: Call, { participant }: ClientSession): Side | undefined {
 }
 
 /**
- * Whether what is known here of the call is what its sessions were told. A node that has no place of a call any more hears no
+ * Whether this node knows the call as its sessions have heard it. A node that has no place of a call any more hears no
  * news of it, but its session knows that the place was taken [TAKE1].
  */
 function isUpToDate({ delivery, sessions }: RelayOptions, { key, sender }: Message): boolean {

@@ -47,7 +47,7 @@ export interface Waiter {
   isUnderWayAs(n: number): void
 }
 
-/** What it came to: `error` is what its client is told. */
+/** The outcome: `error` is the error for its client. */
 export type Outcome<T> =
   | {
       readonly ok: true

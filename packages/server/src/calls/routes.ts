@@ -1,4 +1,4 @@
-/** GET /v1/call/ring, POST /v1/call/ring/reject, POST /v1/call/ring/alerting: with a ring ticket alone [TICK1]. */
+/** GET /v1/call/ring, POST /v1/call/ring/reject, POST /v1/call/ring/alerting: with nothing but a ring ticket [TICK1]. */
 import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
 import type { RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { bearerToken } from '../auth/bearer.ts'
@@ -14,7 +14,7 @@ import type { Calls } from './calls.ts'
 
 export interface RingDeps {
   readonly ringTickets: Pick<RingTickets, 'verify'>
-  /** Whoever was sent away has no ticket any more either [SRV2]. */
+  /** A participant whose tokens were revoked has no ticket any more either [SRV2]. */
   readonly isRevoked: Revoked['isRevoked']
   readonly localLimits: Pick<LocalLimits, 'participantRequest'>
   readonly store: Pick<CallStore, 'load'>

@@ -26,7 +26,7 @@ export function auditedStore<S extends Stores>(store: S, surroundings: Writing):
   }
 }
 
-/** Writes down a change that the store cannot see. What was not written down is a warning: the change was made. */
+/** Writes down a change that the store cannot see. A change that was not written down is a warning: the change was made. */
 export async function recordChange(
   { audit }: Pick<Stores, 'audit'>,
   { env, now, err }: Writing,

@@ -1,4 +1,4 @@
-/** The certificate of `ringwire serve --lan`: browsers open a camera for https pages alone. */
+/** The certificate of `ringwire serve --lan`: browsers only open a camera for https pages. */
 import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -75,7 +75,7 @@ export function findSlip(
   return undefined
 }
 
-/** Those of the default command, too; hidden ones count, and are suggested to nobody. */
+/** The options of the default command, too; hidden ones count, and are suggested to nobody. */
 function optionsOf(command: Command): readonly Option[] {
   const fallback = command.commands.find((child) => isDefault(command, child))
   return [...command.options, ...(fallback?.options ?? [])]
@@ -106,7 +106,7 @@ function unknownOption(at: Command, flag: string, variables: readonly string[]):
 }
 
 function unknownCommand(at: Command, word: string): Slip {
-  // Whoever gives a token to the wrong command has to find it neither in the error nor where that is kept.
+  // A token that was given to the wrong command must appear neither in the error nor where errors are kept.
   if (isTokenLike(word)) {
     return { message: 'error: a token is no command; ringwire token verify reads it from standard input', at }
   }

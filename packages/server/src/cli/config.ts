@@ -42,7 +42,7 @@ async function check(surroundings: Surroundings, options: { json?: boolean }): P
   const files = loaded.ok ? problemsOfFiles(loaded.config) : []
   const [push, stores] = await Promise.all([
     loaded.ok ? tryPushServices(loaded.config, now) : [],
-    // If a file is missing, no store can be asked.
+    // If a file is missing, there is no store to check.
     loaded.ok && files.length === 0 ? surroundings.checkStores(loaded.config) : [],
   ])
   const problems = [
@@ -133,7 +133,7 @@ export function readMadeRing(config: Ring): {
   }
 }
 
-/** Whoever reads one of these can issue tokens, read calls, or be taken for this service. */
+/** Anyone who reads one of these can issue tokens, read calls, or be taken for this service. */
 export function fileWarnings(config: SecretFiles, platform: string): string[] {
   const own = [jwtSecretsFile, demoKeyFile, storeFile].map((name) => join(config.dataDir, name))
   const named = [

@@ -1,4 +1,7 @@
-/** `ringwire conformance`: tests a client, or a service that claims to speak the interface. What it needs is loaded when it runs. */
+/**
+ * `ringwire conformance`: tests a client, or a service that claims to speak the interface. Its parts are loaded when it
+ * runs.
+ */
 import { writeFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Line } from '../conformance/client/run.ts'

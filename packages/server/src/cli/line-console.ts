@@ -41,7 +41,7 @@ export function openLineConsole(options: LineConsoleOptions): LineConsole {
   // Ctrl-C leaves as Ctrl-D does.
   reader.on('SIGINT', () => reader.close())
 
-  /** What is half typed goes to the end of what appears. */
+  /** Half-typed text moves to the end of the new output. */
   function above(write: () => void): void {
     if (isInteractive && !isOver) output.write('\r\u001b[K')
     write()

@@ -40,7 +40,7 @@ export function addMigrateCommand(program: Command, surroundings: Surroundings):
     )
 }
 
-/** A secret goes to stdout alone, and only where it was asked for. */
+/** A secret only goes to stdout, and only on request. */
 async function printJwtSecrets(surroundings: Surroundings): Promise<void> {
   // Several nodes are refused without these secrets, and here somebody asks what they are.
   const { config } = requireConfig({ ...surroundings, env: { ...surroundings.env, REDIS_URL: undefined } })

@@ -59,7 +59,7 @@ export function answerQuestions({ families, ready, present, operate }: Status): 
   }
   process.on('message', async ({ id, question, about }: Asked) => {
     const answer = await answers[question](about as OperatorAsk)
-    // Whoever asked may be gone by now.
+    // The process that asked may be gone by now.
     if (process.connected) process.send?.({ id, answer } satisfies Said)
   })
 }

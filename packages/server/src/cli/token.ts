@@ -22,7 +22,7 @@ import { name, participantName, participantNames, whole } from './options.ts'
 import { findWsUrl } from './service-url.ts'
 import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
 
-/** Who a token is for. */
+/** The participant of a token. */
 export interface ParticipantOptions {
   product: string
   user: string

@@ -5,7 +5,7 @@ import type { WorkerProcess } from './workers.ts'
 /** How often a worker gives a sign of life, in ms. */
 export const signMs = 1_000
 
-/** For this program alone: no slip of the finger leads from an option that people type to this one. */
+/** Only for this program: no slip of the finger leads from an option that people type to this one. */
 export const workerOption = '--as-worker-of-this-node'
 /** What bin/launch.mjs adds: it holds the other end of this descriptor. */
 export const launchedOption = '--as-child-of-the-launcher'

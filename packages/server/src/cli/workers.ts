@@ -38,11 +38,11 @@ export interface WorkersOptions extends StopSignalSource {
   readonly orphaned?: Promise<void> | undefined
 }
 
-/** A worker that lived for so long was well: it is started again without a pause. All in ms. */
+/** A worker that lived for this time was well: it is started again without a pause. All in ms. */
 const steadyMs = 10_000
 /** A signal to all, as Ctrl-C is, may end a worker before this process has heard of it. */
 const settleMs = 100
-/** A worker that listens and gave no sign for so long does not serve: others took it for dead long before. */
+/** A worker that listens and gave no sign for this time does not serve: others took it for dead long before. */
 const hungMs = 10_000
 const watchMs = 1_000
 const firstPauseMs = 250
@@ -121,8 +121,8 @@ function createCrew(options: WorkersOptions, onListening: (one: WorkerProcess) =
     signalAll,
     hangUp,
     /**
-     * Resolves when all listen; undefined where one does not. The first one is started alone: it brings the schema up to
-     * date, and knows the port where any free one was asked for.
+     * Resolves when all listen; undefined where one does not. The first one is started before the others: it brings the
+     * schema up to date, and knows the port where any free one was asked for.
      */
     async start(): Promise<{ url: string; ends: Promise<boolean>[] } | undefined> {
       const first = launch(1, config.port)
@@ -199,7 +199,7 @@ function createRunning(
   }
 }
 
-/** Milliseconds until a worker is started again that ended early so many times in a row. */
+/** Milliseconds until a worker is started again that ended early this many times in a row. */
 function pauseAfter(early: number): number {
   return early === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (early - 1))
 }

@@ -86,7 +86,7 @@ export function createHandoffs({ node, table, directory, saves, routes, leaving,
     if (session === undefined || (await isOutdated(session, stamp))) return notHere
     if (!isStillHere(session)) return notHere
     if (identity === null ? isOpen(session) : !isOwn(session, identity)) return 'refused'
-    // Counted before any socket is asked: a client that comes meanwhile is newer.
+    // Counted before any socket is probed: a client that comes meanwhile is newer.
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     const ahead = socketAhead(session, seq)
     if (ahead !== undefined) {

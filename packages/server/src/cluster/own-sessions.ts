@@ -80,7 +80,7 @@ export function createOwnSessions(options: OwnSessionsOptions): OwnSessions {
       isDoubted = false
       await saves.renew().catch((error) => {
         saveFailed(error)
-        // The store is asked again once it answers.
+        // It reads the store again once the store answers.
         timers.after(renewAgainMs, doubt)
       })
     }

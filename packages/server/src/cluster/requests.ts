@@ -194,7 +194,7 @@ function hear({ onCall, onTold, onTaken, onLook }: RequestsOptions, frame: Frame
   }
 }
 
-/** What says how a call ended, of what a session was told. */
+/** The push that says how a call ended, if the operation brings one. */
 function lastOf(operation: Operation, [about]: readonly unknown[]): Push | undefined {
   if (operation === 'append') return isLast(about as Push) ? (about as Push) : undefined
   return operation === 'apply' ? (about as SessionStep).pushes?.find(isLast) : undefined

@@ -91,7 +91,7 @@ function createTurns(table: SessionTable, owner: Owner) {
     const session = table.get(id)
     if (next === undefined || session === undefined || !isOwn(session, identity)) return
     if (comesBack.turn === 0) comesBack.turn = ++session.turn
-    // Noted before any socket is asked: a client that comes meanwhile is newer.
+    // Noted before any socket is probed: a client that comes meanwhile is newer.
     turns.set(next, comesBack.turn)
     const ahead = socketAhead(session, seq)
     if (ahead !== undefined) {

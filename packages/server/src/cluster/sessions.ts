@@ -156,7 +156,7 @@ function pushesOf({ own, owner, participantSessions, askOwner }: SessionsOptions
       if (!saves.isAway || !owner.isHere(id)) return askOwner('append', id, push)
       // Its client may go on at another node, which would know nothing of it.
       if (!isRelay(push)) return Promise.reject(away())
-      // A client with its socket here gets the relay all the same. The relay is lost if this node dies [EXT3].
+      // A client with its socket here still gets the relay. The relay is lost if this node dies [EXT3].
       const session = table.get(id)
       if (session?.socket.is !== 'open' || !session.socket.isReady) throw away()
       const result = table.append(id, push)
@@ -173,7 +173,7 @@ function placesOf({ node, own, owner, inbox, askOwner, movePlace }: SessionsOpti
 
   function apply(id: string, step: SessionStep) {
     if (!saves.isAway || step.pushes === undefined || !owner.isHere(id)) return askOwner('apply', id, step)
-    // Its client may go on at another node, which would know nothing of what it was told. What relays need stays here.
+    // Its client may go on at another node, which would know nothing of these pushes. What relays need stays here.
     const { pushes: _, early: __, isOver: ___, ...rest } = step
     table.apply(id, rest)
     return Promise.reject(away())

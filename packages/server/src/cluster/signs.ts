@@ -2,8 +2,9 @@ import type { Timers } from '../ports/clock.ts'
 import type { Ephemerals, Look } from './ephemerals.port.ts'
 
 /**
- * A store that restarted, or lost this node's own sign, proves nothing for this time, in ms. Nor does one at which this node
- * did not look for so long: it stood still, and perhaps the others with it. They make broken connections again now.
+ * A store that restarted, or lost this node's own sign, proves nothing for this time, in ms. The same holds for a store
+ * at which this node did not look for this time: the node stood still, and perhaps the others with it. They make broken
+ * connections again now.
  */
 const steadyMs = 5_000
 

@@ -94,7 +94,7 @@ export function fileVariable(name: string): string {
 /** What commands that ask a running service read. */
 const ofCommands = ['RINGWIRE_URL', 'RINGWIRE_KEY_ID', 'RINGWIRE_KEY_SECRET']
 
-/** A line for each variable that looks like a setting and is none. */
+/** A line for each variable that looks like a setting but is not one. */
 export function unknownVariables(env: Environment): string[] {
   const all = Object.values<Setting<unknown>>(settings)
   const known = new Set(all.flatMap(({ name, hasFile }) => (hasFile ? [name, fileVariable(name)] : [name])))

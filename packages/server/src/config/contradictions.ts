@@ -93,7 +93,7 @@ export function oddTimes({ drainMs, pingIntervalMs, pongTimeoutMs, probeTimeoutM
   return warnings
 }
 
-/** Where traces are off, it does not matter what else OpenTelemetry is told. */
+/** If traces are off, the other settings of OpenTelemetry do not matter. */
 function traceProblems(config: Partial<Config>): string[] {
   const { otlpProtocol, tracesExporter } = config
   const problems: string[] = []

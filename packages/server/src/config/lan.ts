@@ -19,7 +19,7 @@ function isOfStrangers(address: string): boolean {
   return ['unicast', 'carrierGradeNat'].includes(ipaddr.parse(address).range())
 }
 
-/** IPv4 alone: phones have it, and people can type it. Networks with public addresses hold strangers. */
+/** Only IPv4: phones have it, and people can type it. Networks with public addresses hold strangers. */
 export function localNetworks(interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces()): Lan {
   const own = Object.values(interfaces)
     .flatMap((entries) => entries ?? [])

@@ -1,5 +1,5 @@
 /**
- * What was probably meant by a word that is not known.
+ * The word that was probably meant by an unknown one.
  *
  *   nearest('--prodct', ['--product', '--json']) → '--product', or undefined where nothing is like it
  */
@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     .sort((a, b) => a.distance - b.distance)
   const [best] = ranked
   if (best === undefined) return undefined
-  // Half of a short word may be wrong by a transposition alone; of a long one no more than a third is a slip.
+  // Half of a short word may only be wrong by a transposition; of a long one no more than a third is a slip.
   const bound = Math.max(2, Math.floor(bare(word).length / 3))
   if (best.distance <= bound && best.distance < bare(best.candidate).length) return best.candidate
   // A word that was not typed to its end.

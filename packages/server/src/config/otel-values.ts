@@ -26,7 +26,7 @@ export function keyValues(kind: keyof typeof names): ValueType<Readonly<Record<s
     parse(text): Parsed<Readonly<Record<string, string>>> {
       const pairs = items(text).map((item) => pairOf(item, values[kind]))
       const wrong = pairs.findIndex((pair) => pair === undefined || !names[kind].test(pair[0]))
-      // What is wrong may be a secret.
+      // The wrong part may be a secret.
       if (wrong >= 0) return { ok: false, problem: `has an entry ${wrong + 1} that is not ${kind}=value` }
       return { ok: true, value: Object.fromEntries(pairs.filter((pair) => pair !== undefined)) }
     },

@@ -9,7 +9,7 @@ export interface VapidKey {
   readonly publicKey: string
 }
 
-/** The 32 bytes of a P-256 private key, base64url; undefined where they are none. */
+/** The 32 bytes of a P-256 private key, base64url; undefined if the text has no such key. */
 export function readVapidKey(text: string): VapidKey | undefined {
   if (!/^[\w-]{43}=?$/.test(text)) return undefined
   try {
@@ -72,7 +72,7 @@ export function readFcmCredentials(text: string): FcmCredentials | undefined {
 
 const googleTokenUrl = 'https://oauth2.googleapis.com/token'
 
-/** The PEM of a .p8 file, as text of an environment variable too (`\n`); undefined where it is none. */
+/** The PEM of a .p8 file, as text of an environment variable too (`\n`); undefined if it is not valid. */
 export function readApnsKey(text: string): KeyObject | undefined {
   try {
     const key = createPrivateKey(text.replaceAll('\\n', '\n'))

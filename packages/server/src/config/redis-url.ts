@@ -81,7 +81,7 @@ function parseAccount(text: string): Pick<RedisAddress, 'username' | 'password'>
   const colon = text.indexOf(':')
   const password = decoded(text.slice(colon + 1))
   const username = decoded(text.slice(0, Math.max(0, colon)))
-  // A name without a password says nothing to Redis: the one that stands alone was meant for something else.
+  // A name without a password says nothing to Redis: a single name was meant for something else.
   if (colon < 0 || !password || username === undefined) return undefined
   return { username: username || undefined, password }
 }

@@ -1,4 +1,4 @@
-/** Certificate and key of the service, looked at before it starts: TLS alone would not say which file is wrong. */
+/** Certificate and key of the service, checked before it starts: TLS by itself would not say which file is wrong. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 

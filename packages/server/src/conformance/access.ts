@@ -11,7 +11,7 @@ export interface Target {
   readonly product: string | undefined
 }
 
-/** Who a token is for. */
+/** The participant of a token. */
 export interface Who {
   readonly user_id: string
   readonly role: string

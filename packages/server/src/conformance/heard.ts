@@ -11,7 +11,7 @@ export interface Heard {
   readonly error?: any
 }
 
-/** Undefined where it is none. */
+/** Undefined if the text is not an envelope. */
 export function envelopeOf(text: string): Heard | undefined {
   try {
     const value: unknown = JSON.parse(text)

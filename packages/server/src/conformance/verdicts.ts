@@ -18,7 +18,7 @@ export interface RuleVerdict {
   readonly failures: readonly Failure[]
 }
 
-/** Ends a scenario of which the rest cannot be played. What it is about was judged before. */
+/** Ends a scenario of which the rest cannot be played. Its verdicts so far stand. */
 export class Stop extends Error {}
 
 /** One scenario, as it judges. */

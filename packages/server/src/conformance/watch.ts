@@ -115,7 +115,7 @@ function lookAtShape(judge: Judge, who: string, heard: Heard): void {
       `${who} got an auth.ok without user_id, role, display_name, socket_id`,
     )
   const validate = validators.get(event)
-  // What is not known is an extension, which clients ignore.
+  // An unknown event is an extension, which clients ignore.
   if (validate === undefined) return
   const checked = validate(heard.data)
   const problem = checked.ok ? '' : `data.${checked.field} ${checked.message}`

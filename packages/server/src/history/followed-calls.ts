@@ -26,7 +26,7 @@ export interface FollowOptions {
 
 /** What is committed late was begun earlier, and clocks differ: so far back it is looked for new calls, in ms. */
 const overlapMs = 10_000
-/** So many live calls are followed at once; of more the newest are. */
+/** The most live calls that are followed at once; of more, the newest are. */
 const mostFollowed = 1_000
 const pageSize = 100
 

@@ -5,8 +5,8 @@
  *   history.page(participant, { limit, cursor }) → { data, next_cursor }; rejects where the store fails
  *
  * `limit` and `cursor` are the texts of the query, or undefined. Neither can be wrong: an unreadable `limit` means the
- * default, and an unreadable `cursor` means the first page. A cursor holds a position and no right: whoever changes one
- * still reads their own calls alone.
+ * default, and an unreadable `cursor` means the first page. A cursor holds a position and no right: a changed one still
+ * only opens the reader's own calls.
  */
 import { type CallRecord, historyLimit } from '@ringwire/protocol/rest'
 import type { Participant } from '../call/call.ts'

@@ -104,7 +104,7 @@ function readQuery(product: string, texts: ListTexts): ListQuery | WrongFilter {
 
 const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? undefined : text)
 
-/** A participant is a role and a user_id: one of them alone names nobody [ID1]. */
+/** A participant is a role and a user_id: one without the other names nobody [ID1]. */
 function readParticipant(
   product: string,
   userId: string | undefined,

@@ -98,7 +98,7 @@ function isReadable({ endpoints }: Route): boolean {
   return endpoints.some(({ cors }) => cors)
 }
 
-/** An endpoint alone asks limits of its own: no other method of its path gets that far. HEAD is answered as GET. */
+/** Only an endpoint asks limits of its own: no other method of its path gets that far. HEAD is answered as GET. */
 function isEndpoint(route: Route | undefined, method: string): boolean {
   return route?.endpoints.some((it) => it.method === (method === 'HEAD' ? 'GET' : method)) ?? false
 }

@@ -1,12 +1,13 @@
 /**
- * What clients have not read of large answers, in the whole process [HTTP3]. Each connection may leave one of them unread.
+ * Large answers that clients have not read yet, in the whole process [HTTP3]. Each connection may leave one of them
+ * unread.
  *
  *   const unread = createUnread({ limit })
  *   unread.add(response, close)      each answer; over the limit, those that wait for their readers the longest are cut
  */
 import { type Held, heldBy } from './replies.ts'
 
-/** Of large answers clients may leave so much unread, all together, in bytes. */
+/** The most that clients may leave unread of large answers, all together, in bytes. */
 export const maxUnreadBytes = 64 * 1024 * 1024
 
 export interface Unread {

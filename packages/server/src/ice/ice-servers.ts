@@ -19,7 +19,7 @@ const hour = 3600
 const minTtlS = 4 * hour
 const maxTtlS = 24 * hour
 
-/** Beside the ICE servers of a product whose media goes through a TURN server alone [PRIV1]. */
+/** Next to the ICE servers of a product whose media only goes through a TURN server [PRIV1]. */
 export const relayPolicy = { ice_transport_policy: 'relay' } as const
 
 export type IceServersOf = (participant: Participant, now: number) => IceServer[]

@@ -12,7 +12,7 @@ import { isIP } from 'node:net'
 const hidden = { 4: '0.0.0.0', 6: '::' } as const
 const hiddenPort = '9'
 
-/** ice-char, RFC 8839 section 5.4: no address is made of these alone. */
+/** ice-char, RFC 8839 section 5.4: no address only has these. */
 const iceChars = '[A-Za-z0-9+/]'
 const fragment = new RegExp(`^${iceChars}{4,256}$`)
 /** token, RFC 8866 section 9: no colon. */

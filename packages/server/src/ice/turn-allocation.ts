@@ -24,7 +24,7 @@ const attributes = {
 /** UDP is not sure to arrive (RFC 8489 section 6.2.1). In ms. */
 const againMs = 500
 
-/** So many ports are tried where others had them a moment ago. */
+/** The number of ports that are tried where others had them a moment ago. */
 const mostPorts = 4
 
 export async function tryTurn(url: string, credentials: TurnCredentials, ms: number): Promise<string | undefined> {

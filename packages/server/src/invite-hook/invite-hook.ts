@@ -166,7 +166,7 @@ async function decisionOf(
   return problem === undefined ? decided : { problem }
 }
 
-/** The same for the same call: a backend that is asked again can tell. */
+/** The same for the same call: so a backend can recognise a repeated question. */
 function idOf({ callUuid }: CallRef): string {
   return `inv_${callUuid.replaceAll('-', '')}`
 }

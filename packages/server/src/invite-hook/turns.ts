@@ -42,7 +42,7 @@ export function createTurns(limits: { readonly product: number; readonly caller:
     }
   }
 
-  /** Whoever has waited longest and may ask has its turn. */
+  /** The caller who has waited longest and may ask has the next turn. */
   function pass(product: string, open: Open): void {
     for (const waiting of open.waiting) {
       if (!isFree(open, waiting.caller)) continue

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../ports/maybe.ts'
 
-/** So many in every window of so many seconds. */
+/** `count` in every window of `seconds`. */
 export interface Budget {
   readonly count: number
   readonly seconds: number

@@ -28,7 +28,7 @@ export interface Limits {
   /** The same for requests to `/v1/server/…`, which have a budget of their own [SRV1]. */
   serverRequest(address: string | undefined): Promise<Limit>
   serverKey(keyId: string): Promise<Limit>
-  /** One failure of product credentials from this address: call it for failures alone, so that nothing valid is refused. */
+  /** One failure of product credentials from this address: only call it for failures, so that nothing valid is refused. */
   failedAuthentication(address: string | undefined): Promise<Limit>
   /** One invite, counted for the caller and for the pair; refused by either it counts for neither. */
   invite(caller: Participant, callee: Participant): Promise<InviteRate>
@@ -55,7 +55,7 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
     serverKey: (keyId) => serverKeys.consume(keyId),
     failedAuthentication: (address) => failures.consume(addressKey(address)),
     async invite(caller, callee) {
-      // The pair first: where the caller's limit then refuses, nobody else can have been refused for the pair alone.
+      // The pair first: if the caller's limit then refuses, nobody else can have been refused just for the pair.
       const pair = pairKey(caller, callee)
       const byPair = await pairs.consume(pair)
       if (!byPair.ok) return { ...byPair, limit: 'pair_invites' }
@@ -70,7 +70,7 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
   }
 }
 
-/** What protects one process, counted by it alone and at once: to refuse has to cost less than to answer. */
+/** Limits that protect one process, counted only by it and at once: to refuse has to cost less than to answer. */
 export interface LocalLimits {
   /** One request of the REST API from this address, but for those that have a limit of their own. */
   request(address: string | undefined): Limit
@@ -84,12 +84,12 @@ export interface LocalLimits {
   refundConnection(participant: Participant): void
 }
 
-/** `isInsistent`: it was refused often, and comes all the same. */
+/** `isInsistent`: it was refused often, and still comes. */
 export type InsistentLimit = Limit & { readonly isInsistent: boolean }
 
-/** So many sockets of a participant are refused in words, in the time for which their limit counts. */
+/** The number of sockets of a participant that are refused in words, in the time for which their limit counts. */
 const politeRefusals = 20
-/** So many strangers of an address hear at once why not, in the time for which theirs counts. */
+/** The number of strangers of an address that hear at once why not, in the time for which theirs counts. */
 const promptRefusals = 50
 
 /** Counters that answer at once. */
@@ -146,7 +146,7 @@ function createLimit(counters: Counters, name: string, rate: Rate | null) {
   }
 }
 
-/** Whom an address stands for: IPv4 alone, also where it comes mapped into IPv6; IPv6 by /64, which is one customer. */
+/** The party behind an address: IPv4 by itself, also where it comes mapped into IPv6; IPv6 by /64, which is one customer. */
 export function addressKey(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return 'unknown'
   const parsed = ipaddr.process(address)

@@ -18,7 +18,7 @@ export interface BoundedLogOptions {
   readonly later: (work: () => void, ms: number) => void
 }
 
-/** So many lines with the same message in a window of so many ms; of the rest their number is told at its end. */
+/** The number of lines with the same message in a window, and its length in ms; at its end one line counts the rest. */
 export const boundedLines = 20
 export const boundedMs = 10_000
 

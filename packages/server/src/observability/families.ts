@@ -11,7 +11,7 @@ export interface Family {
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly samples: readonly Sample[]
-  /** Of several processes the largest value is told, not the sum: each tells of what they share. */
+  /** Of several processes the largest value is shown, not the sum: each reports the same shared thing. */
   readonly isShared?: true
 }
 

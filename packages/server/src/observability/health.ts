@@ -90,7 +90,7 @@ async function outcome(check: () => Promise<void>, timeoutMs: number): Promise<R
   }
 }
 
-/** Probes come as often as they like; the dependency is asked once in `cacheMs`, and by one of them at a time. */
+/** Probes come as often as they like; the dependency is checked once in `cacheMs`, and by one of them at a time. */
 function cached(check: () => Promise<void>, timeoutMs: number, cacheMs: number, monotonic: () => number) {
   let latest: { at: number; result: Promise<Result> } | undefined
   let said: Result | 'unchecked' = 'unchecked'

@@ -45,7 +45,7 @@ export interface Journal {
   operator(asked: AskedByHttp, response: Response, durationMs: number): void
   /** What became of a push; `reason` is the push service's word for it [PUSH2]. */
   pushed(platform: string, result: string, reason: string): void
-  /** So many entries of timelines were not written. */
+  /** This number of timeline entries was not written. */
   unwritten(count: number): void
   /** The backend of a product was asked about an invite. */
   inviteAsked(asked: InviteAsked): void
@@ -157,7 +157,7 @@ function outgoing(
   }
 }
 
-/** A store that has not said how it is for so long is lost, in ms. */
+/** A store that has not said how it is for this time is lost, in ms. */
 const answerMs = 1_000
 
 /** Tells when a store is lost, and when it is back. */
@@ -178,7 +178,7 @@ function createWatched(logger: Logger, now: () => number): Journal['watched'] {
   }
 }
 
-/** What is said later is about a moment that is over. */
+/** A later answer is about a moment that is over. */
 async function within(answer: Promise<void>, ms: number): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new StoreError('unavailable', 'it does not answer')), ms)
@@ -228,7 +228,7 @@ function operatorPath(path: string): string {
   return change === undefined ? pathOf(path) : `/admin/api/keys/{key_id}/${change}`
 }
 
-/** `path` has no query; whose request it was is looked up where it is told. */
+/** `path` has no query; the log looks up the participant when it writes the line. */
 interface AskedByHttp {
   readonly method: string
   readonly path: string

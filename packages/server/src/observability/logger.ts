@@ -155,7 +155,7 @@ function allowed(fields: LogFields, participants: boolean): Record<string, unkno
   return line
 }
 
-/** Whoever knows a participant can look for its lines, and nobody reads who it was. */
+/** A reader who knows a participant can look for its lines, and nobody else reads who it was. */
 function nameOf({ product, role, userId }: Kinds['participant'], participants: boolean): unknown {
   if (participants) return { product: clean(product), role: clean(role), user_id: clean(userId) }
   return createHash('sha256').update(`${product}\0${role}\0${userId}`).digest('hex').slice(0, 16)

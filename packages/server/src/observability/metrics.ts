@@ -60,7 +60,7 @@ export interface Present {
   readonly sessions: { readonly connected: number; readonly away?: number }
   /** Live calls; of several nodes each counts those whose caller it holds. */
   readonly calls: Readonly<Record<'ringing' | 'accepted' | 'connected', number>>
-  /** Since when the oldest step waits of which not everybody was told, where this process knows it. */
+  /** How long the oldest step has waited that may not have reached everybody, if this process knows it. */
   readonly outboxOldestSeconds?: number
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Family, Sample } from './families.ts'
 
-/** No label of these metrics may be anything that a client makes up; if one is all the same, it ends here. */
+/** No label of these metrics may be anything that a client makes up; a label that still is one ends here. */
 export const maxSeries = 200
 
 export interface Counter {

@@ -4,14 +4,14 @@ import type { Duplex } from 'node:stream'
 import { createMeters, type Meters } from './meter.ts'
 
 export interface KeptLimits {
-  /** So long a connection waits for the next request: less than servers wait, as a rule. In ms. */
+  /** The time that a connection waits for the next request: less than servers wait, as a rule. In ms. */
   readonly idleMs: number
-  /** After so long none is kept: names come to mean other addresses. In ms. */
+  /** After this time no connection is kept: names come to mean other addresses. In ms. */
   readonly ageMs: number
 }
 
 const usual: KeptLimits = { idleMs: 4_000, ageMs: 60_000 }
-/** To one host and port so many wait at the most. */
+/** The most connections that wait for one host and port. */
 const maxFreeSockets = 10
 
 export interface Agents {

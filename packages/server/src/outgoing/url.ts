@@ -3,7 +3,7 @@ import { type AddressGuard, hostOf } from './addresses.ts'
 
 const maxUrlLength = 2048
 
-/** How a problem is told. */
+/** The words in which a problem is described. */
 export interface UrlWords {
   /** What the URL is called where it was given. */
   readonly name: string
@@ -11,7 +11,7 @@ export interface UrlWords {
   readonly hint: string
 }
 
-/** What can be known of a URL before it is asked: where a name leads is looked at when something is sent [HOOK4]. */
+/** Checks a URL before any request: where a name leads is checked when something is sent [HOOK4]. */
 export function urlProblem(text: unknown, guard: AddressGuard, { name, hint }: UrlWords): string | undefined {
   if (typeof text !== 'string' || text === '' || !URL.canParse(text))
     return `${name} must be an absolute URL, as https://backend.example.com/webhooks.`

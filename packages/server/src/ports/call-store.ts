@@ -150,7 +150,7 @@ export interface SeenCall {
 /** So many of the last calls to somebody are looked at for the last one that it answered. */
 export const mostLastCalls = 50
 
-/** Of so many calls, at the most, one page is picked where only some statuses are wanted. */
+/** The most calls that are read to pick one page of some statuses. */
 export const mostLookedAt = 2_000
 
 export interface ListQuery {

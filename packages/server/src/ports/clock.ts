@@ -11,9 +11,9 @@ export type Cancel = () => void
 
 /** Time that passes. What waits in it never keeps the process alive. */
 export interface Timers extends Pick<Clock, 'monotonic'> {
-  /** Calls once, after so many ms. */
+  /** Calls once, after `ms` milliseconds. */
   after(ms: number, what: () => void): Cancel
-  /** Calls again and again, every so many ms. */
+  /** Calls again and again, every `ms` milliseconds. */
   every(ms: number, what: () => void): Cancel
   /** Calls at the end of this turn of the event loop. */
   turn(what: () => void): void

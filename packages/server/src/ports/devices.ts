@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Participant } from '../call/call.ts'
 import type { MaybePromise } from './maybe.ts'
 
-/** Where a push service finds a device [PUSH1]. Whoever has it can push to the device, or to nobody: it is a secret. */
+/** Where a push service finds a device [PUSH1]. Anyone who has it can push to the device, or to nobody: it is a secret. */
 export type PushAddress =
   /** A subscription of the Push API: the keys are base64url, as `PushSubscription.toJSON` has them. */
   | { readonly platform: 'webpush'; readonly endpoint: string; readonly p256dh: string; readonly auth: string }
@@ -25,7 +25,7 @@ export interface Device {
 
 /** So many devices a participant has at the most: the ones that were registered last. */
 export const mostDevices = 20
-/** A device that has not registered for so long is given up, in ms. FCM forgets a token after as long. */
+/** A device that has not registered for this time is given up, in ms. FCM forgets a token after as long. */
 export const deviceKeptMs = 270 * 86_400_000
 /** One that registers again sooner, and unchanged, writes nothing. In ms. */
 export const deviceFreshMs = 86_400_000
@@ -33,17 +33,17 @@ export const deviceFreshMs = 86_400_000
 /**
  * The devices that can be woken.
  *
- * Guarantees: a device_id has one address, the last one; an address is of one user of a product, the one that registered
- * it last, for people hand their phones on; of one participant there are never more than `mostDevices` to read. What one
- * process writes, the next read of any process sees. Rejections are `StoreError`s.
+ * Guarantees: a device_id has one address, the last one; an address belongs to one user of a product, the one that
+ * registered it last, for people hand their phones on; of one participant there are never more than `mostDevices` to read.
+ * What one process writes, the next read of any process sees. Rejections are `StoreError`s.
  */
 export interface Devices {
   put(device: Device): MaybePromise<void>
-  /** False where there was none. With an address: only where it is still that one. */
+  /** False where there was none. With an address: only if the device still has it. */
   forget(participant: Participant, deviceId: string, address?: PushAddress): MaybePromise<boolean>
   /** All of a participant; answers how many. */
   forgetAll(participant: Participant): MaybePromise<number>
-  /** Those of a participant that registered since `now - deviceKeptMs`, the last one first. */
+  /** The devices of a participant that registered since `now - deviceKeptMs`, the last one first. */
   of(participant: Participant, now: number): MaybePromise<readonly Device[]>
   /** The same of several people of one role at once, each with the last one first. */
   ofMembers(

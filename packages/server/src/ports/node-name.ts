@@ -27,7 +27,7 @@ export function nodeOfWorker(id: string, worker: number): string {
   return id.endsWith(ending) ? id.slice(0, -ending.length) : id
 }
 
-/** Whether a name is of one of its workers. */
+/** Whether a name belongs to one of its workers. */
 export function isWorkerOf(name: string, nodeId: string): boolean {
   const id = idOf(name)
   return id.startsWith(`${nodeId}-`) && /^\d+$/.test(id.slice(nodeId.length + 1))

@@ -4,7 +4,7 @@ import type { Call, Outage } from '../call/call.ts'
 export interface Nodes {
   /** This run of this node: no other has had the name. */
   readonly self: string
-  /** Known for sure not to serve any more. What is not known of is not dead [END3]. */
+  /** Known for sure not to serve any more. An unknown node is not dead [END3]. */
   isDead(node: string): boolean
   /** The same after another look: a node that stood still may have gone on since the last one. */
   isStillDead(node: string): Promise<boolean>

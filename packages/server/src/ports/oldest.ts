@@ -1,4 +1,4 @@
-/** Keeps what is in the order in which it came at so many: the oldest goes. */
+/** Removes the oldest entries until no more than `most` are left. */
 export function forgetOldest(kept: Map<string, unknown> | Set<string>, most: number): void {
   for (const oldest of kept.keys()) {
     if (kept.size <= most) return

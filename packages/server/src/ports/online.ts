@@ -13,7 +13,7 @@ export function subjectOf(participant: Participant): string {
   return createHash('sha256').update(participantKey(participant)).digest('base64url')
 }
 
-/** So many are written at once. */
+/** The most that are written at once. */
 export const mostComing = 200
 
 /**

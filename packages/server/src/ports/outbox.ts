@@ -4,7 +4,10 @@ import type { MaybePromise } from './maybe.ts'
 
 /** For so long a step is left to the process that committed it, in ms. */
 export const ownMs = 2_000
-/** For so long what was claimed is left to whoever claimed it, in ms: longer than it takes to tell a claim, or to give up. */
+/**
+ * How long claimed rows are left to the process that claimed them, in ms: longer than it takes to deliver a claim, or to
+ * give up.
+ */
 export const leaseMs = 10_000
 
 /** A row in the outbox, and the version of its call that it is about. */
@@ -13,7 +16,7 @@ export interface LeftRow {
   readonly version: number
 }
 
-/** A step that was committed, and of which not everybody is known to have been told. */
+/** A committed step that may not have reached everybody. */
 export interface Left extends LeftRow {
   /** Undefined: its call is not stored any more. */
   readonly call: (CallRef & { readonly endedAt: number | null }) | undefined
@@ -37,14 +40,14 @@ export interface Outbox {
   rowOf(step: Step): number | undefined
   /** The rows of a call that are left, whoever is at them; oldest version first. None: everybody was told of every version. */
   leftOf(ref: CallRef): MaybePromise<readonly LeftRow[]>
-  /** Everybody was told. Rows that are gone already do not matter. */
+  /** The step has reached everybody. Rows that are gone already do not matter. */
   remove(rows: readonly number[]): MaybePromise<void>
   /**
-   * Takes what was left for `ownMs` by the process that committed it, or by a claim for `leaseMs`; so many at the most, the
-   * oldest first. At a start of a store that one process alone writes: everything that is there.
+   * Takes at most `limit` rows, the oldest first: rows that the process that committed them has left for `ownMs`, or a
+   * claim for `leaseMs`. At a start of a store that only one process writes: all rows.
    */
   claim(limit: number): MaybePromise<readonly Left[]>
-  /** Gives claimed rows back: anybody may take them after so many ms. */
+  /** Gives claimed rows back: any process may take them after `afterMs`. */
   release(rows: readonly number[], afterMs: number): MaybePromise<void>
   /** When the oldest step that is left was made, in ms since the epoch, on the calls' clock; undefined: none is left. */
   oldest(): MaybePromise<number | undefined>

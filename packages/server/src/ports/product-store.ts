@@ -19,7 +19,7 @@ export interface ProductSettings {
   readonly revealBusy: boolean
   /** 5 000 to 180 000, or null for the service's own. */
   readonly ringTimeoutMs: number | null
-  /** `relay`: media goes through a TURN server alone, and peers never learn each other's address [PRIV1]. */
+  /** `relay`: media only goes through a TURN server, and peers never learn each other's address [PRIV1]. */
   readonly media: 'all' | 'relay'
   /** `peers`: participants see whether those are there whom their token allows them to call [PRES1]. */
   readonly presence: 'off' | 'peers'
@@ -27,7 +27,7 @@ export interface ProductSettings {
   readonly take: boolean
   /** Who is asked about each invite before it rings; null: nobody [HOOK5]. */
   readonly inviteUrl: string | null
-  /** What the questions are signed with, `whsec_…`; null where nobody is asked. */
+  /** The secret that signs the questions, `whsec_…`; null if no backend decides. */
   readonly inviteSecret: string | null
   /** What becomes of an invite where no valid answer comes. */
   readonly inviteFailure: 'allow' | 'refuse'
@@ -47,7 +47,7 @@ export const defaultProductSettings: ProductSettings = {
 
 /** What every process knows of all products and keys, because what goes by it waits for no store. */
 export interface Policies {
-  /** Products whose media goes through a TURN server alone [PRIV1]. */
+  /** Products whose media only goes through a TURN server [PRIV1]. */
   readonly relayOnly: readonly string[]
   /** Products whose participants see whether their peers are there [PRES1]. */
   readonly presence: readonly string[]
@@ -66,11 +66,11 @@ export interface Revocation {
   readonly changedAt: number
 }
 
-/** A revocation is kept for so long after its instant, in ms: no token lasts longer than a day, and clocks differ [SRV2]. */
+/** How long a revocation is kept after its instant, in ms: no token lasts longer than a day, and clocks differ [SRV2]. */
 export const revocationKeptMs = 2 * 86_400_000
 /**
- * Tokens can be taken back for so long ahead, in ms: about ten years [SRV2]. It cannot be undone, and every process knows all
- * that is kept: who has mistyped a year is told so.
+ * How far ahead tokens can be revoked, in ms: about ten years [SRV2]. It cannot be undone, and every process knows all
+ * that are kept: an error shows a mistyped year.
  */
 export const longestRevocationMs = 3_653 * 86_400_000
 /** Who looks for revocations again looks so far back, in ms: what is committed late was begun earlier. */

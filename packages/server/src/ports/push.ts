@@ -1,12 +1,13 @@
 import type { Capability } from '@ringwire/protocol/capabilities'
 
 /**
- * One push on its way to a session. `ringing` starts a ring there; `stop` ends it while the call goes on elsewhere; `state`
- * is the call's state for the place's holder; `relay` is a peer's message; `final` says how the call ended; `notice` is for
- * extended sessions alone. `media` is a relay of what a peer sends, to extended sessions alone: of each call the last one is
- * told again to whoever comes to have the place, by `move` or by `resume` [MEDIA1]. `peer` tells an extended session of the
- * other side's absence: its version is counted apart, for it goes beside what else a version tells [PEER1].
- * `version` is of the call, and undefined for relays and notices that are not about a version.
+ * One push on its way to a session. `ringing` starts a ring there; `stop` ends it while the call goes on elsewhere;
+ * `state` is the call's state for the place's holder; `relay` is a peer's message; `final` says how the call ended;
+ * `notice` is only for extended sessions. `media` is a relay that says which media a peer sends, only to extended
+ * sessions: the last one of each call is repeated to the session that gets the place, by `move` or by `resume` [MEDIA1].
+ * `peer` tells an extended session of the other side's absence: its version is counted apart, for it goes beside what
+ * else a version tells [PEER1]. `version` is the version of the call, and undefined for relays and notices that are not
+ * about a version.
  */
 export interface Push {
   readonly kind: 'ringing' | 'stop' | 'state' | 'relay' | 'media' | 'final' | 'notice' | 'peer'
@@ -20,7 +21,7 @@ export interface Push {
   readonly source?: PushSource | undefined
   /** Which parcel brought it from a session that had the place before, the first one of several [PLACE2]. */
   readonly parcel?: string
-  /** Of a `stop`: the device that answered. No other session of it is told so where it comes later [WS4]. */
+  /** Of a `stop`: the device that answered. Other sessions of that device do not hear so when they come later [WS4]. */
   readonly device?: string
   /** A session whose client did not list this skips the push [EXT6]. */
   readonly needs?: Capability
@@ -35,17 +36,18 @@ export interface Push {
 
 /**
  * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
- * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for a place that the session does not have, or of a
- * call of whose end it was told: what the sender's process knew of the call is old. `gone`: there is no such session; append never creates one. `volatile`: in the log and
- * handed to the socket, and not saved, because the store is away [EXT3]. `late`: a request that was refused, and that comes again
- * after later ones of its session were taken [EXT4]. `early`: the one that it comes after was not taken there.
+ * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for
+ * a place that the session does not have, or for a call whose end it knows: the sender's process knew an old state of the
+ * call. `gone`: there is no such session; append never creates one. `volatile`: in the log and handed to the socket, and
+ * not saved, because the store is away [EXT3]. `late`: a request that was refused, and that comes again after later ones
+ * of its session were taken [EXT4]. `early`: the one that it comes after was not taken there.
  */
 export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile' | 'late' | 'early'
 
 export interface PushSource {
   readonly sessionId: string
   readonly n: number
-  /** The relay of the same sender that was still on its way when this one was sent: it is taken after that one alone [ORD1]. */
+  /** The relay of the same sender that was still on its way when this one was sent: this one is only taken after it [ORD1]. */
   readonly after?: number | undefined
 }
 
@@ -68,7 +70,7 @@ export function isRelayOf({ kind, text }: Pick<Push, 'kind' | 'text'>, event: Re
 
 const eventAt = '{"event":"'.length
 
-/** A push as a base session reads it: with the fields of the interface alone. */
+/** A push as a base session reads it: only with the fields of the interface. */
 export function baseText({ kind, text }: Pick<Push, 'text'> & { readonly kind: string }): string {
   const isMore =
     kind === 'state'

@@ -44,7 +44,7 @@ export interface Upstream {
   dropped: number
 }
 
-/** Who a session is [ID2]. A base session lives as long as its socket. */
+/** The identity of a session [ID2]. A base session lives as long as its socket. */
 export interface SessionIdentity {
   readonly sessionId: string
   readonly participant: Participant
@@ -90,7 +90,7 @@ export interface OpenSession {
 export interface ResumedSession extends OpenSession {
   /** Calls of whose ring its client says by its seq that it has it, and no pong did [TRACE1]. */
   readonly rings: readonly string[]
-  /** Calls that ring at the session. One of them may be over by now, without the session having been told. */
+  /** Calls that ring at the session. One of them may be over by now, and the session has not heard of it. */
   readonly ringing: readonly string[]
   /** By call the places that the session has, or had when they passed on: whether it had spoken for the call [PLACE2]. */
   readonly places: ReadonlyMap<string, Holding>
@@ -118,14 +118,14 @@ export interface SessionSockets {
    * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
    * what came on it may still be under way. `next` is the new socket: of several that come back at once, the one that asked
    * last for the first time is the newest. Once that has the session, this and `resume` close the others with 4409, and
-   * throw a `StoreError` [RES1]. The same for one of before, which was long on its way: its client saw nothing after `seq`,
-   * and the socket of the session has proven to have received more, and gives a sign of life.
+   * throw a `StoreError` [RES1]. The same holds for an old attempt that was long on its way: its client saw nothing after
+   * `seq`, and the socket of the session has proven to have received more, and gives a sign of life.
    */
   sinkToReplace(sessionId: string, identity: SessionIdentity, next?: Sink, seq?: number): MaybePromise<Sink | undefined>
   /**
    * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
    * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].
-   * `retired`: the socket of before, after which there is to be none; one that came in between is retired first. Throws a
+   * `retired`: the previous socket, which is to be the last one; a socket that came in between is retired first. Throws a
    * `StoreError` where the new socket is closed by then: its client gave it up, and may have another one by now [RES1].
    */
   resume(
@@ -164,13 +164,13 @@ export interface SessionSockets {
 
 /** Who is there, and what a session has to do with calls. */
 export interface SessionLookup {
-  /** Who the session is whose socket this process holds; undefined where it holds none. */
+  /** The identity of the session whose socket this process holds; undefined if it holds none. */
   heldHere(sessionId: string): SessionIdentity | undefined
   /** The participant's sessions with a socket of this process that have not heard of this call. */
   unaware(participant: Participant, call: string): readonly SessionIdentity[]
   /**
-   * The socket of a session, wherever it is; undefined where it has none. `node` holds it as far as the call knows: where a
-   * store has no record of the session, that node is asked, for a missing record proves nothing.
+   * The socket of a session, wherever it is; undefined where it has none. `node` holds it as far as the call knows: if a
+   * store has no record of the session, it asks that node, for a missing record proves nothing.
    */
   sinkOf(sessionId: string, node?: string): MaybePromise<Sink | undefined>
   /**
@@ -185,7 +185,7 @@ export interface SessionLookup {
   mayRing(participant: Participant, began: number, needs?: Capability): MaybePromise<boolean>
   /** The same sessions, as a backend is shown them [SRV2]. */
   seen(participant: Participant): MaybePromise<readonly SeenSession[]>
-  /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
+  /** Whether the client of a session without a socket closed its last one, which was on this node [END5]. */
   wasClosed(sessionId: string, node: string): MaybePromise<boolean>
   /**
    * Within how many ms the service expects the client back whose last socket was at `node`; undefined if the service did not
@@ -208,7 +208,7 @@ export interface SessionLookup {
   inCall(sessionId: string): MaybePromise<boolean>
 }
 
-/** What sessions are told. */
+/** Pushes to sessions. */
 export interface SessionPushes {
   /** `isLost` as in `SessionStep`. */
   append(sessionId: string, push: Push, isLost?: boolean): MaybePromise<AppendResult>
@@ -228,8 +228,8 @@ export interface SessionPushes {
    */
   collectFinals(identity: SessionIdentity): MaybePromise<void>
   /**
-   * Resolves when what was told of a call until now is safe; rejects where a session turned out to be another process'
-   * since: it is told again.
+   * Resolves when all pushes about a call until now are saved; rejects if a session turned out to belong to another
+   * process: then they are delivered again.
    */
   confirm(call: string): MaybePromise<void>
 }
@@ -242,13 +242,13 @@ export interface SessionStep {
   /** The session has the place of its side. A log with a place outlives its socket. */
   readonly place?: Holding
   /**
-   * With a place: relays of the call wait in front of the log until a step brings `early`, or the end of the call: what was sent
-   * before the accept comes first.
+   * With a place: relays of the call wait before they enter the log, until a step brings `early`, or the end of the call:
+   * relays from before the accept come first.
    */
   readonly gate?: boolean
   /** The call was answered: what the session's client sends from now on is for the other place [REL2]. The gate closes. */
   readonly isAnswered?: boolean
-  /** What the session is told. */
+  /** The pushes for the session. */
   readonly pushes?: readonly Push[]
   /** What the other side sent before the accept, and after it what has waited at the gate. Nothing where there is none. */
   readonly early?: readonly Push[]
@@ -258,7 +258,10 @@ export interface SessionStep {
   readonly isOver?: boolean
   /** The place was found lost: then a silent owner of the session keeps nobody waiting. */
   readonly isLost?: boolean
-  /** Registers the session if there is none, without a socket, as for places of before a restart. A sweep forgets an empty one. */
+  /**
+   * Registers the session if it is missing, without a socket, as for places from before a restart. A sweep forgets an
+   * empty one.
+   */
   readonly orOpen?: { readonly identity: SessionIdentity; readonly at: number }
 }
 
@@ -279,9 +282,10 @@ export interface SessionPlaces {
    */
   apply(sessionId: string, step: SessionStep): MaybePromise<readonly Push[] | undefined>
   /**
-   * The place of one session passes on to another of the same participant: what waits about the call goes along, in
-   * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
-   * what waits. False where there is no session to move it to. `gate` as in `SessionStep`, where the one of before had none.
+   * The place of one session passes on to another of the same participant: the messages that wait for it go along, in
+   * order [PLACE2], and the previous session has it no more. It happens at once: nothing that comes meanwhile gets ahead
+   * of the messages that wait. False where there is no session to move it to. `gate` as in `SessionStep`, if the previous
+   * session had none.
    * `isLost`: the place was found lost before: then a silent owner of that session keeps nobody waiting.
    * `isTaken`: nothing of what the peer signalled goes along, because the connection that it was for is gone [TAKE1].
    */

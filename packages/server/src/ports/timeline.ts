@@ -2,7 +2,7 @@ import type { CallRef, Participant } from '../call/call.ts'
 import type { TimelineRow } from '../call/observed.ts'
 import type { MaybePromise } from './maybe.ts'
 
-/** Of an invite that was refused so long, in ms: there may be no call whose retention would end it. */
+/** How long a refused invite is kept, in ms: there may be no call whose retention would end it. */
 export const refusedKeptMs = 30 * 86_400_000
 
 /** Told how many entries a step has just removed: the steps before one that fails are not lost. */
@@ -27,8 +27,9 @@ export interface TimelineStore {
   /** Invites of a participant that were refused, the latest first, so many at the most, all of them before `before` [SRV2]. */
   refusedOf(participant: Participant, limit: number, before?: RefusedAt): MaybePromise<readonly TimelineRow[]>
   /**
-   * Removes what is of a participant in all calls; answers how much. To be done while the calls still name it [SRV2]: what is
-   * added later goes when they are erased (`CallStore.erase`). It goes in steps, and says of each how much it removed.
+   * Removes the entries of a participant in all calls; answers how many. To be done while the calls still name it [SRV2]:
+   * what is added later goes when they are erased (`CallStore.erase`). It goes in steps, and says of each how much it
+   * removed.
    */
   forgetParticipant(participant: Participant, onForgotten?: OnForgotten): Promise<number>
   /**

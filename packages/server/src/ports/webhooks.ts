@@ -2,7 +2,7 @@ import type { HookType } from '@ringwire/protocol/backend'
 import type { Participant } from '../call/call.ts'
 import type { MaybePromise } from './maybe.ts'
 
-/** For so long a claimed delivery is left to whoever claimed it, in ms: longer than an attempt takes. */
+/** How long a claimed delivery is left to the process that claimed it, in ms: longer than an attempt takes. */
 export const claimMs = 30_000
 
 /** Where the webhooks of a product go [HOOK1]. */
@@ -118,11 +118,14 @@ export interface EndpointStore {
 export interface DeliveryStore {
   /** Adds deliveries that are about no call. */
   add(deliveries: readonly Delivery[]): MaybePromise<void>
-  /** The endpoints with a delivery whose time has come. What it reads grows with the number of endpoints that have a pending one. */
+  /**
+   * The endpoints with a delivery whose time has come. The cost of this read grows with the number of endpoints that have
+   * a pending delivery.
+   */
   due(): MaybePromise<readonly string[]>
-  /** Takes deliveries whose time has come: of each endpoint so many at the most. */
+  /** Takes deliveries whose time has come: of each endpoint at most the number that `wanted` gives. */
   claim(wanted: ReadonlyMap<string, number>): MaybePromise<Taken>
-  /** What waits behind one that failed is due again with that one: until then no claim has to look past it. */
+  /** Deliveries that wait behind a failed one are due again with it: until then no claim has to look past them. */
   settle(attempted: readonly Attempted[]): MaybePromise<void>
   /**
    * The same for what was committed after one had failed. Of each endpoint it looks at some of what is due first; true where it
@@ -145,9 +148,9 @@ export interface DeliveryStore {
  * Guarantees of every adapter:
  * - A step that `CallStore` writes has its deliveries in the same commit, to every endpoint that `refresh` has answered last,
  *   that is enabled and wants its type: both are there or neither, also after `kill -9`. Where there is no such endpoint,
- *   nothing is written and nothing is asked.
- * - A delivery stays pending until it was attempted with success, or failed for good. Who dies with a claim leaves it to
- *   others: after `claimMs`, or at the next start of a store that one process alone writes.
+ *   nothing is written and nothing is read.
+ * - A delivery stays pending until it was attempted with success, or failed for good. The claims of a process that died go to
+ *   others: after `claimMs`, or at the next start of a store that only one process writes.
  * - Of one subject, deliveries to one endpoint are claimed in the order of versions: none while an older one is pending. Two
  *   that claim at once never get the same one.
  * - Rejections are `StoreError`s.

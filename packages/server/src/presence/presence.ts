@@ -1,7 +1,7 @@
 /**
  * Who is there, and in a call, of those that the sessions of this process watch [PRES1]. Where sessions are is known in one
- * place, the sessions' store, and what calls there are in another, the calls' store. Both are asked again and again: nothing
- * that was to be told can be lost on its way, whichever node dies.
+ * place, the sessions' store, and what calls there are in another, the calls' store. It reads both again and
+ * again: no change can be lost on its way, whichever node dies.
  *
  *   const presence = createPresence({ sessions, calls, now, isOpen, onError })
  *   presence.start()
@@ -167,7 +167,7 @@ function createLooks(
   }
 }
 
-/** If a session cannot be told, the next round tells it, unless the state has changed back. */
+/** If a session cannot get a change, the next round sends it, unless the state has changed back. */
 async function tellChanges(watchers: Watchers, sessions: PresenceOptions['sessions']): Promise<void> {
   await inBatches(watchers.outdated(), async ([sessionId, some]) => {
     // It went on elsewhere, perhaps with a token of other roles.

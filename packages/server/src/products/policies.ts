@@ -1,6 +1,7 @@
 /**
- * What a process knows of all products and keys, so that nothing waits for a store: which products pass relayed addresses
- * alone [PRIV1], what their participants may do, and which keys are disabled [KEY1]. What another process changes it hears within `lookMs`.
+ * The policies of all products and keys that a process knows, so that nothing waits for a store: which products only pass
+ * relayed addresses [PRIV1], what their participants may do, and which keys are disabled [KEY1]. What another process
+ * changes it hears within `lookMs`.
  *
  *   const policies = createPolicies({ products, onDisabled, onError })
  *   await policies.start()                  reads them; rejects where the store fails

@@ -39,7 +39,7 @@ export function readSettings(body: Readonly<Record<string, unknown>>, guard: Add
   }
 }
 
-/** Whoever is asked for the first time gets a secret; it goes when nobody is asked any more [HOOK5]. */
+/** A product that gets its first invite URL gets a secret; the secret goes when the URL goes [HOOK5]. */
 function inviteHook(url: unknown, guard: AddressGuard): Pick<ProductSettings, 'inviteUrl' | 'inviteSecret'> {
   if (url === null) return { inviteUrl: null, inviteSecret: null }
   const problem = urlProblem(url, guard, { name: 'invite_url', hint: localHint })

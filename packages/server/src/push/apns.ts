@@ -21,7 +21,7 @@ export const apnsUrls = {
 /** Apple takes a token for an hour, and a new one every 20 minutes at the most. In ms. */
 const tokenMs = 40 * 60_000
 const youngMs = 20 * 60_000
-/** A connection is asked for a sign of life so often, and waited for so long. In ms. */
+/** How often a connection is pinged, and how long the answer may take. In ms. */
 const pingEveryMs = 60_000
 const pongMs = 5_000
 /** The limits of an answer are those for strangers [HOOK4]: its bytes, and the informational answers before it. */
@@ -176,7 +176,7 @@ function createConnections({ pingEveryMs: everyMs = pingEveryMs, pongMs: limitMs
     }
     session.on('error', leave)
     session.on('close', leave)
-    // What is under way may still be answered; what comes next goes over a new one.
+    // Requests that are under way may still get an answer; later ones go over a new connection.
     session.on('goaway', () => {
       leave()
       connection.isRetired = true

@@ -28,7 +28,7 @@ export interface CalleeDevices {
 
 /** A device that this node is to wake. */
 export interface Sleeper {
-  /** What it is called among those that were woken for the call. */
+  /** Its name among the devices that were woken for the call. */
   readonly name: string
   readonly participant: Participant
   readonly deviceId: string
@@ -66,7 +66,7 @@ export function createAsleep(options: AsleepOptions, atLast: AtLast) {
       options.onNoDevice(call, { connected: live.size, registered: registered.length })
   }
 
-  /** Those of them that no node has found yet. */
+  /** The devices that no node has found yet. */
   async function take(call: RingingCall, asleep: readonly Sleeper[]): Promise<readonly Sleeper[]> {
     const names = asleep.map(({ name }) => name)
     const taken = new Set(await wakes.add(callKey(call), names, call.ringExpiresAt))

@@ -34,7 +34,7 @@ export interface Cancelling {
   cancelAll(step: Step, decider: Decider | null): Promise<void>
 }
 
-/** What comes after the ring is worth telling for a moment: missed calls are told when the ring is over. In ms. */
+/** A push after the ring is worth sending for a moment: missed calls are reported when the ring is over. In ms. */
 const leastMs = 30_000
 
 export function createCancelling(options: CancellingOptions): Cancelling {

@@ -1,6 +1,6 @@
 /**
- * Whether FCM and APNs take the credentials [PUSH2]: each is sent a push for a device that is none, the way of every push.
- * Who is not known is refused before anybody looks at the device.
+ * Whether FCM and APNs take the credentials [PUSH2]: each gets a push for an invalid device, sent like every push.
+ * Unknown credentials are refused before the service looks at the device.
  */
 import { type ApnsOptions, createApns } from './apns.ts'
 import { createFcm, type FcmOptions } from './fcm.ts'

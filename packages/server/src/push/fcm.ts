@@ -8,7 +8,7 @@ import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf
 const scope = 'https://www.googleapis.com/auth/firebase.messaging'
 /** An access token has 2 KiB at the most, and an error says why at length. In bytes. */
 const answerBytes = 16 * 1024
-/** A new access token is asked for so long before the old one is over, in ms. */
+/** A new access token is fetched this long before the previous one is over, in ms. */
 const renewMs = 60_000
 
 export interface FcmOptions {
@@ -64,7 +64,7 @@ export function createFcm(options: FcmOptions): PushService<Registration> {
   }
 }
 
-/** Data alone: the app shows the call. Values are text, as FCM has it; `caller` is JSON. */
+/** Only data: the app shows the call. Values are text, as FCM has it; `caller` is JSON. */
 function messageOf(message: PushMessage, now: number) {
   const data = Object.fromEntries(
     Object.entries(message.payload).map(([name, value]) => [
@@ -87,7 +87,7 @@ function errorCodeOf(answer: Record<string, unknown>): string | undefined {
 function resultOf(status: number, code: string | undefined): Pushed {
   const reason = code === undefined || status === 401 ? String(status) : `${status} ${code}`.slice(0, 80)
   if (status === 200) return { result: 'accepted', reason }
-  // Any other 404 is of the path or the project: the device is still there.
+  // Any other 404 is about the path or the project: the device is still there.
   if (code === 'UNREGISTERED') return { result: 'gone', reason }
   if (status === 413) return { result: 'too_large', reason }
   if (status === 429) return { result: 'limited', reason }

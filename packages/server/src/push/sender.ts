@@ -42,7 +42,10 @@ export interface Sender {
 const attemptMs = 5_000
 const firstPauseMs = 500
 const longestPauseMs = 10_000
-/** FCM and APNs are the operator's choice. Anybody may name origins of Web Push: one that hangs fills its own places alone. */
+/**
+ * FCM and APNs are the operator's choice. Anybody may name origins of Web Push: an origin that hangs only fills its own
+ * places.
+ */
 const ofOne = { atOnce: 100, atOnceEach: 100, waiting: 10_000, waitingEach: 10_000 }
 const turnLimits: Readonly<Record<Platform, TurnLimits>> = {
   fcm: ofOne,

@@ -27,7 +27,7 @@ interface Lane {
 }
 
 export function createTurns(limits: TurnLimits): Turns {
-  /** By origin; of those alone at which something is under way or waits. Who was let in goes to the end. */
+  /** By origin; only origins with something under way or waiting. An origin that was let in goes to the end. */
   const lanes = new Map<string, Lane>()
   let busy = 0
   let waiting = 0

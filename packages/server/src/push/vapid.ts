@@ -4,7 +4,7 @@ import { signJwt } from './jwt.ts'
 /** A day at the most (RFC 8292 section 2). In ms. */
 const lifetimeMs = 12 * 3_600_000
 const renewMs = 3_600_000
-/** Endpoints come from strangers: so many origins are remembered. */
+/** Endpoints come from strangers: this many origins are remembered. */
 const mostOrigins = 100
 
 /** The Authorization header for a push service, by its origin. */

@@ -1,12 +1,13 @@
 import type { Call, Participant } from '../call/call.ts'
 import type { Devices } from '../ports/devices.ts'
 
-/** So many people's devices are read at once. */
+/** The number of people whose devices are read at once. */
 export const peopleAtOnce = 100
 
 /**
- * What a device is called among those that were woken for a call. A `device_id` is of one person only, so a call to a group
- * also says whose it is. Where the members are rung in turn, the name has the number of the turn: each turn wakes anew [GROUP1].
+ * What a device is called among those that were woken for a call. A `device_id` belongs to one person only, so a call to
+ * a group also says whose it is. Where the members are rung in turn, the name has the number of the turn: each turn wakes
+ * anew [GROUP1].
  */
 export function wakeName({ group }: Pick<Call, 'group'>, { userId }: Participant, deviceId: string): string {
   if (group === undefined) return deviceId

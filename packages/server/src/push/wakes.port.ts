@@ -23,5 +23,5 @@ export type OwnWakes = {
   readonly [Method in keyof Wakes]: (...args: Parameters<Wakes[Method]>) => Awaited<ReturnType<Wakes[Method]>>
 }
 
-/** So long after a ring its devices are still known, in ms: whoever ends it late tells them. */
+/** How long after a ring its devices are still known, in ms: a late end of the call has to reach them. */
 export const wakesKeptMs = 60_000

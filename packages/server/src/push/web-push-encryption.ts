@@ -13,8 +13,8 @@ const tagBytes = 16
 export const maxPlaintextBytes = recordSize - headerBytes - tagBytes - 1
 
 /**
- * Encrypts for one subscription (RFC 8291) as one record of aes128gcm (RFC 8188). Throws where the keys are none. The key
- * pair and the salt are new each time; tests give those of the examples in the RFC.
+ * Encrypts for one subscription (RFC 8291) as one record of aes128gcm (RFC 8188). Throws if the keys are not valid. The
+ * key pair and the salt are new each time; tests give those of the examples in the RFC.
  */
 export function encryptForSubscription(
   plaintext: Uint8Array,

@@ -9,14 +9,14 @@ export interface WebPushOptions {
   readonly key: VapidKey
   /** Whom a push service may ask about what comes from here: a mailto: or https: URL (RFC 8292 section 2.1). */
   readonly subject: string
-  /** How a URL that a stranger gave is asked. */
+  /** Sends a request to a URL that a stranger gave. */
   readonly post: Post
   readonly now: () => number
 }
 
 type Subscription = Extract<PushAddress, { platform: 'webpush' }>
 
-/** Web Push (RFC 8030), encrypted for the subscription alone (RFC 8291), signed with VAPID (RFC 8292). */
+/** Web Push (RFC 8030), encrypted only for the subscription (RFC 8291), signed with VAPID (RFC 8292). */
 export function createWebPush({ key, subject, post, now }: WebPushOptions): PushService<Subscription> {
   const authorize = createVapid(key, subject, now)
   return {

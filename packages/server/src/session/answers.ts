@@ -56,7 +56,7 @@ function wasHanded({ socket }: Session, seq: number): boolean {
   return socket.isReady || seq <= socket.readyFrom
 }
 
-/** Whoever offers before the accept does not do so at the accept: its client waits for that answer. */
+/** A session that offers before the accept does not offer at the accept: its client waits for that answer. */
 function hasOfferedEarly({ calls }: Session, call: string): boolean {
   return calls?.get(call)?.kept?.pushes.some((push) => isRelayOf(push, 'webrtc.offer')) === true
 }

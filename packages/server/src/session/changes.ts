@@ -121,7 +121,8 @@ function changeOf(session: Session): Change {
   const { log } = session
   const isWhole = !session.saving.isSaved || session.saving.isStale
   if (isWhole) log?.tear()
-  // What is gone of a log is in the rest of its state: which requests were taken, and up to where it is proven.
+  // The rest of the session's state covers removed entries of a log: which requests were taken, and up to where it is
+  // proven.
   const isChanged = session.saving.isChanged || isWhole || log?.isDueToTrim === true
   const change = log?.takeChange(isChanged)
   session.saving.isChanged = false

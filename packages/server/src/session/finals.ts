@@ -130,7 +130,7 @@ function isForDevice({ identity: { deviceId, isNotOf } }: Session, { identity: o
   return deviceId === undefined ? isNotOf !== other.deviceId : deviceId === other.deviceId
 }
 
-/** It was told, said so itself, or is told as one that rings or has the place. */
+/** It knows the end, said so itself, or hears it as a session that rings or has the place. */
 function hearsItself(target: Session, push: Push): boolean {
   return knowsOf(target, push) || holdsPlace(target, push.call) || ringsAt(target, push.call)
 }

@@ -9,7 +9,7 @@ export class LateError extends StoreError {
   }
 }
 
-/** Who came back is gone again. */
+/** The client that came back is gone again. */
 export class ClosedError extends StoreError {
   constructor() {
     super('unavailable', 'the connection was closed meanwhile')
@@ -23,8 +23,8 @@ export function turnAway(sink: Sink): never {
 }
 
 /**
- * The socket of a session, where it has proven to have received more than whoever comes back has seen: that one was long on
- * its way, or the socket is dead, and its client began again from what it had kept.
+ * The socket of a session, if it has proven to have received more than the client that comes back has seen: that client's
+ * attempt was long on its way, or the socket is dead, and its client began again from what it had kept.
  */
 export function socketAhead(session: Session, seq: number | undefined): Sink | undefined {
   return seq !== undefined && seq < session.provenSeq ? sinkOf(session) : undefined

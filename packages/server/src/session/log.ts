@@ -23,7 +23,10 @@ export interface LogChange {
   readonly size: number
 }
 
-/** So many of the oldest may be gone before a save says so: each time costs the rest of the session's state, too. */
+/**
+ * The number of oldest entries that may be gone before a save says so: each time costs the rest of the session's state,
+ * too.
+ */
 const mostUnsaid = 64
 
 /**
@@ -151,7 +154,7 @@ export class SessionLog {
     return { whole, dropped, added, size: this.size + this.savedDropped }
   }
 
-  /** What comes after a seq comes after a later one. */
+  /** Entries after one seq come after a later one. */
   renumber(after: number, later: number): void {
     const by = later - after
     this.entries = this.all().map((entry) => (entry.seq > after ? { ...entry, seq: entry.seq + by } : entry))

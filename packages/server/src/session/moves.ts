@@ -36,7 +36,7 @@ export function createMoves(
     changed(session)
     release(session, call)
     if (isOpen(session)) return
-    // Whoever comes back is told how the call ended, and nothing else of it [WS4].
+    // A client that comes back hears how the call ended, and nothing else of it [WS4].
     if (!mayResume(session)) session.log?.retain(({ push }) => push.call !== call || isLast(push))
     forgetIfUnused(session)
   }

@@ -14,7 +14,7 @@ export interface Parcel {
   /** Everything went along with another one before: this brings nothing. */
   readonly isPassed?: true
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
-  /** Up to which version of the call it was told, and of the other side's absence: what is told late of that is no news. */
+  /** The version of the call that the session knows, and of the other side's absence: older pushes are no news. */
   readonly told?: readonly [version: number, peerVersion: number]
   /** What the peer sends, as it said last [MEDIA1]. */
   readonly media: Push | undefined

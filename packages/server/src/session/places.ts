@@ -17,8 +17,8 @@ const mostSenders = 16
 const mostAccepted = 16
 
 /**
- * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. It rings there no
- * more: a place is of a call that was answered.
+ * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. Its calls do not
+ * ring there any more: only an answered call has places.
  */
 export function takeUnproven(session: Session, wanted: (push: Push) => boolean): LogEntry[] {
   const { log } = session
@@ -32,7 +32,7 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   }
   const isUndelivered = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
   const undelivered = log.find(isUndelivered)
-  // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
+  // A resume of this session now would miss the messages that were given away. With a socket the numbers stay as they are.
   if (undelivered.length > 0) session.broken = true
   if (!isOpen(session)) log.retain((entry) => !isUndelivered(entry))
   return undelivered
@@ -90,7 +90,7 @@ export function takeKept(session: Session, call: string): readonly Push[] {
 /** Relays of the call are held back from now on; not where they were before. */
 export function closeGate(session: Session, call: string, version = newestVersion): void {
   const known = callOf(session, call)
-  // Who was told of what came after the answer has the answer's gate behind it.
+  // A session that knows a version after the answer has the answer's gate behind it.
   if (known.gate === undefined && (known.version ?? 0) <= version) known.gate = []
 }
 
@@ -98,7 +98,7 @@ export function closeGate(session: Session, call: string, version = newestVersio
 export function openGate(session: Session, call: string, first: readonly Push[], append: Append): void {
   const held = session.calls?.get(call)?.gate
   if (held === undefined || held === null) return
-  // Who tells of the same answer late does not close it again.
+  // A late delivery of the same answer does not close it again.
   callOf(session, call).gate = null
   for (const push of first) append(session, push)
   appendHeld(session, held, append)
@@ -108,12 +108,12 @@ function appendHeld(session: Session, held: readonly Push[], append: Append): vo
   for (const push of held) append(session, untaken(push))
 }
 
-/** What a step of the call brings, it brings again until it is told. */
+/** A step of the call brings its relays again until they are saved. */
 export function saveFirst(push: Push): Push {
   return isRelay(push) ? { ...push, saveFirst: true } : push
 }
 
-/** The session is told it in any case: the request behind it was taken when it first came [EXT4]. */
+/** The session gets it even if it knows the request, which was taken when it first came [EXT4]. */
 export function untaken(push: Push): Push {
   return { ...push, source: undefined }
 }
@@ -175,7 +175,7 @@ export function give(source: Session, call: string, version: number, isTaken = f
   return parcel
 }
 
-/** What came along with a place, in front of what comes to it here; nothing where it came before. */
+/** The messages that came along with a place go before its own; a parcel that came before brings nothing. */
 export function accept(target: Session, call: string, parcel: Parcel, gate: boolean, append: Append): void {
   const known = callOf(target, call)
   known.accepted ??= []
@@ -185,7 +185,7 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   // Who makes up for several steps at once brings it to the last place, while others bring it from place to place.
   const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !accepted.includes(push.parcel))
   for (const { push, at } of news) append(target, saveFirst({ ...push, parcel: push.parcel ?? parcel.id }), at)
-  // What it might have brought may come by way of another session.
+  // The rest of it may come by way of another session.
   const brought = parcel.isPassed === true ? [] : [parcel.id]
   for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), ...brought])) {
     if (accepted.push(id) > mostAccepted) accepted.shift()

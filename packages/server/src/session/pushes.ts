@@ -10,7 +10,7 @@ import type { Registry } from './registry.ts'
 import type { Sending } from './sending.ts'
 import { isOpen, type Session } from './session.ts'
 
-/** What sessions are told. */
+/** Pushes to sessions. */
 export interface Pushes extends Pick<AtOnce<SessionPushes>, 'appendRung'> {
   append(sessionId: string, push: Push): AppendResult
   /** To a session; what says how a call ended goes on to sessions of its device that came meanwhile. */
@@ -35,12 +35,13 @@ export function createPushes({ registry, isShared, sending, finals }: PushesOpti
   /** It rang there, and it is told nothing of what became of it: it has the place, or said so itself. */
   function silence(session: Session, push: Push): void {
     registry.changes.changed(session)
-    // Whoever is late to say that it rings is not believed.
+    // A late sender that says that it rings is not believed.
     if (push.kind === 'final') {
       stopRinging(session, push.call)
       finish(session, push.call)
     } else {
-      // What it sent before its answer is still to be handed over, also where it hears of its place after this [REL2].
+      // Messages that it sent before its answer still have to be handed over, also if it hears of its place after this
+      // [REL2].
       callOf(session, push.call).isRinging = undefined
       noteVersion(session, push)
       rest(session, push.call)
@@ -58,7 +59,7 @@ export function createPushes({ registry, isShared, sending, finals }: PushesOpti
     appendRung(participant, push, except) {
       for (const session of registry.ofParticipant(participantKey(participant))) {
         if (!ringsAt(session, push.call)) continue
-        // It may have the place by now, from the session of before.
+        // It may have the place by now, from the previous session.
         const hasPlace = push.kind === 'stop' && holdsPlace(session, push.call)
         if (hasPlace || except.includes(session.identity.sessionId)) silence(session, push)
         else appendTo(session, push)

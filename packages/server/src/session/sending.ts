@@ -14,7 +14,7 @@ export interface Sending {
   handOut(session: Session, socket: OpenSocket): void
 }
 
-/** `isShared`: relays come from other processes, which may be behind, or may have died and be asked again [EXT4]. */
+/** `isShared`: relays come from other processes, which may be behind, or may have died, and then somebody asks again [EXT4]. */
 export function createSending(isShared: boolean, registry: Pick<Registry, 'now' | 'changes'>): Sending {
   const { changed, logged } = registry.changes
 
@@ -28,13 +28,13 @@ export function createSending(isShared: boolean, registry: Pick<Registry, 'now' 
     // Nothing of a call comes after its end [ORD2]. Its place may be there for a moment longer: who asks looks again.
     if (relay && call?.isOver) return push.forPlace === true ? 'elsewhere' : 'dropped'
     if (!relay || push.kind === 'media') changed(session)
-    // What is held back goes in front of the call's end: after it nobody opens the gate.
+    // Relays that are held back go before the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [], append)
     noteMedia(session, push)
     const isKnown = !isNews(session, push)
     if (!isKnown && push.kind === 'state') forgetOldAnswers(session, push.call)
     if (isKnown || awaitsState(session, push)) {
-      // What comes after it is not to wait for it [ORD1].
+      // Later relays must not wait for this one [ORD1].
       if (isShared && relay) noteTaken(session, push)
       return 'dropped'
     }
@@ -69,7 +69,7 @@ export function createSending(isShared: boolean, registry: Pick<Registry, 'now' 
     const { log } = session
     const { sink, readyFrom } = socket
     if (socket.isReady) return
-    // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
+    // More came than the log holds before any of it could be sent: the client gets nothing rather than a part [RES2].
     if (session.identity.extended && log?.reachesBackTo(readyFrom) === false) {
       sink.close(1013, 'try again later')
       return
@@ -84,7 +84,7 @@ export function createSending(isShared: boolean, registry: Pick<Registry, 'now' 
 
 function hand(session: Session, sink: Sink, seq: number, push: Push): void {
   sink.send(render(session, seq, push))
-  // Who does not count what it was told may get a relay twice, on another socket.
+  // A client that does not number its messages may get a relay twice, on another socket.
   const isEvent = !isRelay(push) || (push.saveFirst === true && session.identity.extended)
   sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, isEvent, isUrgent(push))
 }

@@ -197,7 +197,7 @@ export function isForgettable(session: Session): boolean {
 
 /** The client has received everything up to `seq`. An extended one may still ask for it again [RES1]. */
 export function prove(session: Session, seq: number): void {
-  // What was not given out yet cannot have arrived.
+  // A push that was not given out yet cannot have arrived.
   if (seq > (session.log?.last ?? 0)) return
   session.provenSeq = Math.max(session.provenSeq, seq)
   if (!session.identity.extended) session.log?.prove(seq, callsThat(session, isUnsettled))
@@ -286,7 +286,7 @@ export function canResume(session: Session, request: ResumeRequest, at: number, 
   const { socket, log } = session
   if (socket.is === 'lost') {
     if (at - socket.at > windowMs) return false
-    // What nobody was told since is not what its client has.
+    // The client cannot have seen a push that no socket got.
     if (request.seq > socket.seq && !mayBeAhead(socket, request.seq)) return false
   }
   // As many as it lacks are its client's already.
@@ -324,7 +324,7 @@ export function branchOff(session: Session, epoch: string): void {
   session.epoch = epoch
 }
 
-/** Whether everything that its client saw is of this log. */
+/** Whether everything that its client saw comes from this log. */
 function isOfLog({ epoch, earlier, socket }: Session, request: ResumeRequest): boolean {
   if (epoch === request.epoch) return true
   const last = earlier?.findLast((each) => each.epoch === request.epoch)

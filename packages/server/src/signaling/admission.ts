@@ -8,7 +8,7 @@ import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
 /** What a socket was let in as: a session, or only to hear why not [WS2]. */
 export type Admission = Admitted | Refused
 
-/** Refused without a socket. `isLate`: who comes so often waits for the answer. */
+/** Refused without a socket. `isLate`: a client that comes too often waits for the answer. */
 export interface TurnedAway {
   readonly kind: 'turned away'
   readonly answer: Response
@@ -29,7 +29,7 @@ export interface Admitted {
   connection: Connection | undefined
   /** It counts for whether its participant is online. */
   isIn: boolean
-  /** What it finds when it connects is being read, or was. */
+  /** The read of what it finds when it connects, under way or done. */
   arrival: Promise<unknown> | undefined
   /** After expiry: until when it was in a call [WS5]. */
   inCallAt: number
@@ -69,7 +69,7 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
     const parameters = query === '' ? noQuery : new URLSearchParams(query)
     const identified = identify(headers, parameters, subprotocols)
     if (identified.ok) return admitted(identified.claims, parameters)
-    // Strangers alone count: nobody with a good token is kept out by who else is behind the same address [HTTP1].
+    // Only strangers count: a good token gets in, whoever else is behind the same address [HTTP1].
     const limit = localLimits.stranger(clientAddress())
     const answer = limit.ok ? identified.answer : refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
     return answer instanceof Response ? { kind: 'turned away', answer, isLate: limit.isInsistent } : answer

@@ -9,7 +9,7 @@ export interface Backlog {
 }
 
 export function createBacklog(maxBytes: number): Backlog {
-  /** Of those alone for whom something waits. */
+  /** Only participants for whom something waits. */
   const waiting = new Map<string, number>()
 
   return {

@@ -1,6 +1,9 @@
 import type { MessageRate } from '../config/config.ts'
 
-/** A token bucket: `burst` at once, `perSecond` after that. Whoever costs more than is left takes it from the later ones. */
+/**
+ * A token bucket: `burst` at once, `perSecond` after that. A message that costs more than is left takes it from the later
+ * ones.
+ */
 export class Bucket {
   private readonly rate: MessageRate
   private tokens: number

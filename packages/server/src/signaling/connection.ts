@@ -35,7 +35,7 @@ export interface ConnectionContext {
   /** The client has left a ping without an answer for 2 s, or has answered one since [PING1]. */
   readonly onSilent: (session: SignalingSession) => void
   readonly onHeard: (session: SignalingSession) => void
-  /** A call, by its key, rings there: it was told, or, later, the client has received it [TRACE1]. */
+  /** A call, by its key, rings there: the push was written, or, later, the client has received it [TRACE1]. */
   readonly onRung: (session: SignalingSession, call: string, isProven: boolean) => void
   /** How much more waits in its socket than before, in bytes; less than 0 where it was sent [WS7]. */
   readonly onUnsent: (bytes: number) => void
@@ -211,8 +211,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   /**
-   * The process stood still. What is read from now on may be of a client that is gone, or that is served elsewhere: an old
-   * accept must not answer for somebody who is not there [ORD1].
+   * The process stood still. Messages that are read from now on may come from a client that is gone, or that is served
+   * elsewhere: an old accept must not answer for somebody who is not there [ORD1].
    */
   doubt(): void {
     this.inbox.pause()

@@ -62,7 +62,7 @@ export interface Dispatch {
   hangUpOf(text: string): string | undefined
   /** Does what a text asks for before its turn [HOOK5]. Undefined: nothing was done, it has to wait for its turn. */
   handleEarly(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult | undefined>
-  /** What a request is about, as `aboutRequest` says; undefined where it is none. */
+  /** The subjects of a request, as `aboutRequest` says; undefined if the text is not a request. */
   aboutOf(text: string): readonly string[] | undefined
 }
 
@@ -220,7 +220,7 @@ function isHangUp(event: ClientEventName): boolean {
   return event === 'call.end' || event === 'call.cancel' || event === 'call.reject'
 }
 
-/** What is about a call that there is, and changes nothing else. */
+/** Events about a call that exists, which change nothing else. */
 function isOfCall(event: ClientEventName): boolean {
   return isRelay(event) || isHangUp(event) || event === 'call.accept' || event === 'call.connected'
 }

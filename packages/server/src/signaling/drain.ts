@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 export interface DrainOptions {
   /** From the first close to the last, in ms. */
   readonly spreadMs: number
-  /** After so long, in ms from the begin, nobody is waited for any more. */
+  /** After this time, in ms from the beginning, the drain waits for nobody any more. */
   readonly limitMs: number
   /** Closes when what came on the socket before is done. */
   readonly part: (connection: Connection) => void

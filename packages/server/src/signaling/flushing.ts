@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 export interface FlushingOptions {
   /** Resolves when what clients are told of until now is saved; undefined where nothing has to be waited for. */
   readonly save: () => Promise<void> | undefined
-  /** Something went wrong with this one; the others are served all the same. */
+  /** Something went wrong with this one; the others are still served. */
   readonly onFailed: (connection: Connection, error: unknown) => void
   readonly timers: Timers
 }
@@ -21,8 +21,8 @@ export interface Flushing {
 }
 
 /**
- * While a save is under way no more than so many sockets are written to ahead of it at the end of a turn: more wait for it,
- * and more of what they are owed comes into one write.
+ * While a save is under way no more than this many sockets are written to ahead of it at the end of a turn: more wait for
+ * it, and more of their messages come into one write.
  */
 const few = 8
 /** Those wait no longer than this, in ms: the store may hang. */
@@ -59,7 +59,7 @@ export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flu
     if (!isSaving && (owed.waiting() > 0 || isBehind)) flushAll()
   }
 
-  /** Saves before anybody is told. */
+  /** Saves before any socket is written to. */
   function flushAll(): void {
     isBehind = false
     const due = owed.takeSealed()
@@ -75,7 +75,7 @@ export function createFlushing({ save, onFailed, timers }: FlushingOptions): Flu
       if (!isSaved) flushUnsaved()
       endTurn(true)
     }
-    // While the store is away, the service serves the sockets of this node all the same [EXT3].
+    // While the store is away, the service still serves the sockets of this node [EXT3].
     saving.then(
       () => goOn(true),
       () => goOn(false),

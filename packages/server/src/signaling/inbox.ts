@@ -27,7 +27,7 @@ export interface InboxOwner {
    * nothing was done, because it can't be, or is about the same as `outside`. Never rejects.
    */
   doEarly(message: Message, outside: Message): MaybePromise<boolean>
-  /** Makes room for so many bytes among those of the participant. False: there is none. */
+  /** Makes room for `bytes` among the messages of the participant. False: there is none. */
   hold(bytes: number): boolean
   release(bytes: number): void
   /** Too much waits. */
@@ -154,10 +154,10 @@ export class Inbox {
     this.next()
   }
 
-  /** What has no turn yet never gets one. */
+  /** A message that has no turn yet never gets one. */
   drop(): void {
     const parked = this.aside?.filter((message) => !message.isUnderWay) ?? []
-    // What was done early has taken effect, and that is to be known of it.
+    // A request that was done early has taken effect, and has to be known.
     const [early, rest] = [this.queue?.filter(isEarly), this.queue?.filter((message) => !message.isEarly) ?? []]
     for (const message of [...parked, ...rest]) this.release(message)
     this.setRest(this.aside?.filter((message) => message.isUnderWay))
@@ -177,7 +177,7 @@ export class Inbox {
     if (this.current !== message) return
     this.current = undefined
     this.setAside(message, true)
-    // Whoever waits goes on first: it has just come as far as this.
+    // The message that waits goes on first: it has just come as far as this.
     queueMicrotask(() => this.next())
   }
 
@@ -210,7 +210,7 @@ export class Inbox {
     this.early = before instanceof Promise ? before.then(doIt) : doIt(before)
   }
 
-  /** The answer from outside is there. What was done early is over before anything has its turn. */
+  /** The answer from outside is there. A request that was done early is over before anything has its turn. */
   private comeIn(message: Message): void {
     if (this.outside?.delete(message) !== true || this.outside.size > 0) return
     this.outside = undefined
@@ -284,7 +284,7 @@ export class Inbox {
     this.next()
   }
 
-  /** What waited for this one alone has its turn before what came later. */
+  /** Messages that waited only for this one have their turn before later ones. */
   private comeBack(done: Message): void {
     this.release(done)
     const waited = (this.aside ?? []).filter((it) => it !== done)

@@ -40,9 +40,9 @@ export interface OutletOwner {
 
 /** Unsent bytes at which a reader counts as too slow [WS7]. */
 export const maxUnsentBytes = 1024 * 1024
-/** Call pushes are followed by a ping at most this often, or after so many [PLACE5]. In ms. */
+/** Call pushes are followed by a ping at most this often, or after `proofPushes` of them [PLACE5]. In ms. */
 const proofIntervalMs = 1_000
-/** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
+/** Unproven pushes stay in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
 const proofPushes = 32
 /** Without a pong for this long, a socket at which a call rings is unsure [PING1]. In ms. */
 const silentMs = 2_000
@@ -73,7 +73,7 @@ export class Outlet {
   private readonly timing: ConnectionTiming
   private readonly timers: Pick<Timers, 'after'>
   private texts: string[] | undefined
-  /** Those of them that say of a relay that it is in the receiver's log [EXT3]. */
+  /** The texts among them that say that a relay is in the receiver's log [EXT3]. */
   private acks: string[] | undefined
   /** What waits until it is saved, and up to which push and which reply it goes. */
   private sealed: string[] | undefined
@@ -182,8 +182,8 @@ export class Outlet {
   }
 
   /**
-   * Writes what its peers sent before that is saved, where nothing else is owed and nobody counts it: who reads the
-   * interface alone comes back as somebody new, and gets again what was not proven [PLACE5]. Answers whether it did.
+   * Writes what its peers sent before that is saved, where nothing else is owed and nobody counts it: a base client comes
+   * back with a new session, and gets its unproven messages again [PLACE5]. Answers whether it did.
    */
   writeAhead(now: number): boolean {
     if (this.owner.isNumbered || this.sealed !== undefined || this.relays < (this.texts?.length ?? 0)) return false
@@ -321,7 +321,7 @@ export class Outlet {
       resolve(alive)
     }
     this.probing = { promise, settle }
-    // A pong to a ping of before the question proves nothing about now.
+    // A pong to an earlier ping proves nothing about now.
     this.pings = undefined
     this.ping(now, probed)
     return promise
@@ -331,7 +331,7 @@ export class Outlet {
     this.probing?.settle(alive)
   }
 
-  /** The socket is gone: what was not written never is. What it said of relays may have to be said again [EXT4]. */
+  /** The socket is gone: what was not written never is. Its answers about relays may have to be repeated [EXT4]. */
   close(): void {
     this.texts = undefined
     this.sealed = undefined

@@ -4,7 +4,10 @@ import type { MessageRate } from '../config/config.ts'
 import { Bucket } from './bucket.ts'
 import type { Sender } from './senders.ts'
 
-/** What has to get through however much its sender sent: the end of a call, and the token without which all ends [WS7]. */
+/**
+ * Events that have to get through however much their sender sent: the end of a call, and the token without which all ends
+ * [WS7].
+ */
 const unlimited = ['call.cancel', 'call.reject', 'call.end', 'auth.refresh'] as const
 
 export function isUnlimited(event: ClientEventName): boolean {
@@ -30,15 +33,15 @@ const closes: Clearance = { kind: 'closes' }
 const unitBytes = 4 * 1024
 /** Over the rate for this long a socket is closed. */
 const patienceMs = 10_000
-/** What has no limit has this one, or a flood would only need its names. */
+/** Events without a limit have this one, or a flood would only need their names. */
 const unlimitedRate: MessageRate = { perSecond: 2, burst: 20 }
 /** The sender of what nobody reads hears so at most this often. */
 const tellingMs = 1_000
 
 /**
- * What one socket may send [WS7]. Within `rate` messages pass. So many again are refused, each by its name. What is over
- * that is not even read, nor is what its participant sends on all sockets together over their rate: only what is counted
- * there is parsed.
+ * What one socket may send [WS7]. Within `rate` messages pass. As many again are refused, each by its name. Further
+ * messages are not even read, nor are those beyond the rate of all sockets of the participant together: only the messages
+ * that the participant's rate counts are parsed.
  */
 export class RateGate {
   private readonly rate: MessageRate

@@ -3,9 +3,9 @@ import { Bucket } from './bucket.ts'
 
 /** A message counts once for each of these that it begins. */
 const unitBytes = 1024
-/** A participant has so many times the rate of one socket, */
+/** A participant has this many times the rate of one socket, */
 const times = 10
-/** and so many times the burst: what is read at once keeps everybody else waiting. */
+/** and this many times the burst: messages that are read at once keep everybody else waiting. */
 const bursts = 5
 
 /** What all sockets of one participant send to this node together [WS7]: more sockets are not more of everything. */
@@ -58,7 +58,7 @@ export interface Senders {
   size(): number
 }
 
-/** Who sends to this node. Who has gone is remembered until a new socket of his would be owed the whole rate anyway. */
+/** Who sends to this node. A participant who has gone is remembered until a new socket would have the whole rate anyway. */
 export function createSenders(rate: MessageRate): Senders {
   const senders = new Map<string, Sender>()
   const gone = new Set<Sender>()

@@ -1,4 +1,4 @@
-/** A process that did nothing for so long stood still: stopped, swapped out, on a paused machine. In ms. */
+/** A process that did nothing for this time stood still: stopped, swapped out, on a paused machine. In ms. */
 const stallMs = 3_000
 
 export interface StallWatch {

@@ -1,9 +1,9 @@
 import type { MaybePromise } from '../ports/maybe.ts'
 
 /**
- * Who is refused again and again gets the answer late [HTTP1]: with the connections that it has it cannot come as often as
- * the service could refuse it. So many answers wait at once; more of them would be a burden themselves. Who does not wait
- * for the answer is not held up.
+ * A client that is refused again and again gets the answer late [HTTP1]: with the connections that it has it cannot come
+ * as often as the service could refuse it. Only a limited number of answers waits at once; more would be a burden
+ * themselves. A client that does not wait for the answer is not held up.
  */
 export interface Tarpit {
   /** `gone`: who asked is there no more. */

@@ -31,7 +31,7 @@ export function createUnsent<S>({ limit, sockets, close, later }: UnsentOptions<
     isDue = false
     const owing = [...sockets()].filter(([, bytes]) => bytes > 0).sort(([, a], [, b]) => b - a)
     let left = owing.reduce((sum, [, bytes]) => sum + bytes, 0)
-    // What was added may have been sent since.
+    // Some of the counted bytes may have been sent by now.
     if (left <= limit) return
     for (const [socket, bytes] of owing) {
       if (left <= limit * share) return

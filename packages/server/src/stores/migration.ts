@@ -117,7 +117,7 @@ async function copyCalls(
   return fingerprint.finish()
 }
 
-/** What was read of the source is all of it, and the target gives the same back. */
+/** Everything that the source has was read, and the target gives the same back. */
 async function check(source: Content, fingerprint: Fingerprint, target: Content): Promise<void> {
   const there = await fingerprintOf(target)
   const counts = [await source.counts(), await target.counts()]

@@ -20,7 +20,7 @@ export function readQueryInstant(text: string): number | undefined {
   return readInstant(text.replace(/ (?=\d\d:\d\d$)/, '+'))
 }
 
-/** 0 for a month that is none. */
+/** 0 if the month does not exist. */
 function daysOf(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
   if (month < 1 || month > 12) return 0

@@ -1,4 +1,4 @@
-/** Looks again and again, so long after the last look ended; one that failed is told, and made again. */
+/** Looks again and again, `ms` after the last look ended; a failed look is reported, and made again. */
 export interface Looking {
   /** The first look: rejects where that fails, and nothing is looked at then. */
   start(): Promise<void>

@@ -1,4 +1,4 @@
-/** Resolves after so many ms, or as soon as `signal` is aborted. Never rejects. */
+/** Resolves after `ms` milliseconds, or as soon as `signal` is aborted. Never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {

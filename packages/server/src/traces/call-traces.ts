@@ -1,6 +1,6 @@
 /**
- * What happens to a call, as the spans of its trace [OTEL1]. Each node tells what it saw itself. All of that belongs to the
- * span of the whole call, whose id every node derives: the node that ends the call tells that one.
+ * What happens to a call, as the spans of its trace [OTEL1]. Each node tells what it saw itself. All of these belong to
+ * the span of the whole call, whose id every node derives: the node that ends the call sends that span.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -34,7 +34,7 @@ export interface CallTraces {
   traceparent(ref: CallRef): string
   hooked(result: DeliveryResult, attempt: Attempt): void
   inviteAsked(asked: InviteAsked): void
-  /** Gives up what waits for too long to be told; at the end, all of it. */
+  /** Gives up the parts that have waited too long; at the end, all of them. */
   sweep(isEnd?: boolean): void
 }
 
@@ -51,7 +51,7 @@ export interface CallTracesOptions {
 
 /** A step that not everybody was told of by then is a span without the rest: other nodes may tell it. In ms. */
 const toldMs = 5_000
-/** So many steps wait to be told; later ones are spans at once. */
+/** The most steps that wait for their delivery; later ones are spans at once. */
 const mostUntold = 10_000
 
 type Part = Omit<Span, 'spanId' | 'parentId' | 'kind'> & Partial<Pick<Span, 'spanId' | 'kind'>>
@@ -143,7 +143,7 @@ function createUntold(now: () => number, tell: (step: Step, isTold: boolean) => 
   }
 }
 
-/** From the decision until everybody was told. */
+/** From the decision until the step reached everybody. */
 function partOfStep({ call, event }: Step, to: number, isTold: boolean): Part {
   const { role } = event.by ?? {}
   const attributes = { 'ringwire.version': call.version, 'ringwire.by.role': role, 'ringwire.told': isTold }

@@ -31,7 +31,7 @@ export interface ExporterLimits {
   /** The pause after a request that failed; each further one doubles it, up to the most. In ms. */
   readonly pauseMs: number
   readonly longestPauseMs: number
-  /** So often a batch is sent. */
+  /** How many times a batch is sent. */
   readonly attempts: number
 }
 
@@ -167,7 +167,7 @@ export function createSpanCounter() {
 
 type Queue = ReturnType<typeof createQueue>
 
-/** Oldest first. What is taken from its front stays until it is removed. */
+/** Oldest first. Spans that were taken from its front stay until they are removed. */
 function createQueue({ waiting: most, waitingChars: mostChars }: ExporterLimits) {
   let spans: string[] = []
   let begin = 0

@@ -17,7 +17,7 @@ export interface Span {
   readonly from: number
   readonly to: number
   readonly attributes: Attributes
-  /** What it did has failed. */
+  /** The work of the span has failed. */
   readonly isFailed?: boolean
 }
 

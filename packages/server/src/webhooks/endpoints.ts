@@ -16,9 +16,9 @@ import {
 export const localHint =
   'To receive events on this machine while you develop, run: ringwire webhooks listen --product <name> --forward-to http://127.0.0.1:3000/webhooks'
 
-/** So many endpoints may a product have. */
+/** The most endpoints that a product may have. */
 export const maxEndpoints = 20
-/** For so long the secret before signs, too [HOOK1]. In ms. */
+/** How long the previous secret signs, too [HOOK1]. In ms. */
 const graceMs = 86_400_000
 const maxDescriptionLength = 255
 

@@ -61,7 +61,7 @@ export function createPhoneCalls(): PhoneCalls {
     hears({ event, request_id = '', data }) {
       const uuid = textOf(data, 'call_uuid')
       if (event === 'call.error') {
-        // What was refused has changed nothing.
+        // A refused request has changed nothing.
         const call = before.get(request_id)
         if (call !== undefined) keep(call)
       } else if (event === 'call.invited') {

@@ -56,7 +56,7 @@ async function run(surroundings: Surroundings, options: PhoneOptions): Promise<n
   }
 }
 
-/** Where tokens come from; what is wrong with the options ends the command before anything is asked. */
+/** The source of tokens; wrong options end the command before any request. */
 async function tokenSource(
   surroundings: Surroundings,
   options: PhoneOptions,

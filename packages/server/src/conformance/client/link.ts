@@ -151,7 +151,7 @@ export class Link {
     return Promise.race([ponged, Bun.sleep(ms).then(() => false)])
   }
 
-  /** From now on nothing passes, either way, and nobody is told. */
+  /** From now on nothing passes, either way, and neither side is notified. */
   freeze(): void {
     this.isFrozen = true
   }

@@ -68,7 +68,7 @@ const refusedResume: ClientScenario = {
     if (stage.subject.hello?.data.recovered !== false) return stage.note('the session was recovered after all')
     const from = stage.subject.said.length
     await finish(stage, peer, call_uuid)
-    // Whatever it sends next has n 1 [RES2]: a call makes it send something.
+    // Its next message has n 1 [RES2]: a call makes it send something.
     await callClient(stage, peer)
     await stage.has('decline', hangsUp)
     const numbers = stage.subject.said.slice(from).flatMap(({ n }) => n ?? [])

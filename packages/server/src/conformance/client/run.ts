@@ -1,4 +1,4 @@
-/** Plays every scenario with a client that somebody operates, or that reads what it is told, and reports. */
+/** Plays every scenario with a client that a person or a program operates by instructions, and reports. */
 import { createAccess, type Target, Untestable } from '../access.ts'
 import { envelopeOf } from '../heard.ts'
 import { createReport, type PlayedScenario, type Report } from '../report.ts'
@@ -41,7 +41,7 @@ export interface ClientRun {
   readonly target: Target
   readonly roles: { readonly caller: string; readonly callee: string }
   readonly listen: { readonly host: string; readonly port: number }
-  /** Who the client is; undefined: somebody new. */
+  /** The user of the client; undefined: somebody new. */
   readonly userId: string | undefined
   readonly patienceMs: number
   readonly actMs: number

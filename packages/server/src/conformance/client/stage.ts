@@ -22,7 +22,7 @@ export const actions = {
 } as const
 export type Action = keyof typeof actions
 
-/** The client did not do what it was told: nothing is known of the rules that come after. */
+/** The client did not follow an instruction: nothing is known of the rules that come after. */
 export class NotDone extends Error {}
 
 export interface ClientStage extends Judge {
@@ -69,12 +69,12 @@ export interface ClientStageOptions {
   readonly client: ClientStage['client']
   readonly peerId: string
   readonly patienceMs: number
-  /** How long a person, or a program, has for what it is told, in ms. */
+  /** How long a person, or a program, has for an instruction, in ms. */
   readonly actMs: number
   tell(action: Action): void
 }
 
-/** Pauses grow while a client loses its connection again and again: it has so many times longer to come back. */
+/** Pauses grow while a client loses its connection again and again: it has this many times longer to come back. */
 const backFactor = 4
 
 export function createClientStage(options: ClientStageOptions): ClientStage {

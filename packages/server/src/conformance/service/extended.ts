@@ -102,7 +102,7 @@ async function refuse(stage: Stage, why: string, change: (point: ResumePoint) =>
   await first.party.closed
   const { token, ws_url } = await stage.issue(ann, 'kit-caller')
   const headers = [`Sec-WebSocket-Protocol: jwt, ${token}`]
-  // What comes is numbered from 1 again.
+  // Messages are numbered from 1 again.
   const wsUrl = `${ws_url}?${queryOf(change(point))}`
   const party = stage.open('again', { wsUrl, headers, isExtended: true })
   const { data } = await party.next('WS3', 'auth.ok')

@@ -62,7 +62,7 @@ export interface WireWish {
 
 export interface Scenario {
   readonly name: string
-  /** What it can look at; what only the eye on each message sees is not listed. */
+  /** The rules that it can check; rules that are checked on each message are not listed. */
   readonly rules: readonly RuleId[]
   readonly needs?: 'extended' | 'time'
   run(stage: Stage): Promise<void>

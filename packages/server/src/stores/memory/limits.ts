@@ -8,7 +8,7 @@ export interface MemoryCounters extends Counters {
   counter(name: string, budget: Budget): MemoryCounter
 }
 
-/** Counts for this process alone. */
+/** Counts only for this process. */
 export function createMemoryCounters(options: { readonly maxSubjects?: number } = {}): MemoryCounters {
   return { counter: (_name, budget) => createMemoryCounter(budget, options.maxSubjects ?? maxSubjects) }
 }

@@ -30,13 +30,13 @@ export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySession
       if (ahead === undefined) return table.sinkToReplace(sessionId, identity)
       return ahead.probe().then((isAlive) => {
         const here = table.sinkToReplace(sessionId, identity)
-        // Who came meanwhile is newer.
+        // A client that came meanwhile is newer.
         if (isAlive || (here !== undefined && here !== ahead)) turnAway(next as Sink)
         return here
       })
     },
     resume(request, identity, sink, at, retired) {
-      // Another one got the session while the socket of before was retired: that one is newer.
+      // Another one got the session while the previous socket was retired: that client is newer.
       const here = table.sinkToReplace(request.sessionId, identity)
       if (retired !== undefined && here !== undefined && here !== retired) turnAway(sink)
       return table.resume(request, identity, sink, at)

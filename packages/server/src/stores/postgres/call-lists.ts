@@ -29,7 +29,7 @@ const missed = (condition: string) => `
   (${missedSql} AND m.user_id = $8 AND m.role = $9 AND m.product = $1 AND ${rangeOf('m.')} AND ${condition}
    ORDER BY m.started_at DESC, m.call_uuid DESC LIMIT $6::int)`
 
-/** Where each list finds its calls: so many of them, in order. */
+/** Where each list finds its calls: `$6` of them, in order. */
 const sources: Readonly<Record<Range['along'], (condition: string) => string>> = {
   product: (condition) => `SELECT * FROM calls WHERE product = $1 AND ${range} AND ${condition} ${order} LIMIT $6::int`,
   live: (condition) =>
@@ -40,7 +40,7 @@ const sources: Readonly<Record<Range['along'], (condition: string) => string>> =
     ) AS sides ${order} LIMIT $6::int`,
 }
 
-/** The last of so many calls, where there are as many. */
+/** The last of this many calls, if there are as many. */
 export const edgeSql = (along: Range['along']) => `
   SELECT started_at::float8 AS started_at, call_uuid FROM (${sources[along]("$7::text = ''")}) AS looked
   ${order} LIMIT 1 OFFSET $6::int - 1`

@@ -53,7 +53,10 @@ export const situationSql = `
   SELECT ${columns} FROM calls WHERE product = $1 AND call_uuid = $2
   UNION ALL ${liveHalves(3)} UNION ALL ${liveHalves(5)}`
 
-/** Who of many takes part in a live call: at the most two looks at an index for each. While a call rings its callee does not. */
+/**
+ * The participants of a list who take part in a live call: at most two looks at an index for each. While a call rings its
+ * callee does not.
+ */
 export const inCallSql = `
   SELECT wanted.n FROM json_to_recordset($1::text::json) AS wanted (n integer, product text, role text, user_id text),
   LATERAL (

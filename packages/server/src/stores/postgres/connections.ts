@@ -5,7 +5,7 @@ import { failureOf, unavailable } from './failures.ts'
 export interface ConnectionOptions {
   /** DATABASE_URL. */
   readonly url: string
-  /** So long a statement may wait for a connection and its answer, in ms. */
+  /** How long a statement may wait for a connection and its answer, in ms. */
   readonly limitMs: number
   readonly session: Session
 }
@@ -85,7 +85,7 @@ export class Connections {
     })
   }
 
-  /** What is under way is finished, what waits is refused. */
+  /** Statements that are under way finish, waiting ones are refused. */
   async close(): Promise<void> {
     this.#closed = true
     for (const job of this.#queue.splice(0)) job.reject(unavailable('The store is closed.'))

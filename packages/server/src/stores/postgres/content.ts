@@ -24,11 +24,11 @@ export interface PostgresContent extends Content {
   /** A key that is there already is replaced, with all of its secrets. */
   addKeys(keys: readonly ContentRow[], secrets: readonly ContentRow[]): Promise<void>
   addSettings(settings: readonly ContentRow[]): Promise<void>
-  /** What is there already stays. */
+  /** Endpoints that are there already stay. */
   addWebhookEndpoints(endpoints: readonly ContentRow[]): Promise<void>
   /** Answers them as they are then. */
   addDeliveries(deliveries: readonly ContentRow[]): Promise<readonly ContentRow[]>
-  /** What is there already stays. Answers how many of them are there as they are given. */
+  /** Rows that are there already stay. Answers how many of them are there as they are given. */
   addRows(table: PlainTable, rows: readonly ContentRow[]): Promise<number>
   commit(): Promise<void>
   /** What was not committed never was. */
@@ -83,7 +83,7 @@ const eventsSql = `
 const countsSql = `
   SELECT (SELECT count(*) FROM calls)::float8 AS calls, (SELECT count(*) FROM call_events)::float8 AS events`
 
-/** The ids of the rows that come are of the other store: here every call gets the next one. */
+/** The ids of the rows belong to the other store: here every call gets the next one. */
 const addCallsSql = `
   WITH source AS MATERIALIZED (
     SELECT * FROM json_populate_recordset(NULL::calls, $1::text::json)
@@ -102,7 +102,7 @@ const add = (table: string, columns: readonly string[]) =>
 const addKeysSql = `${add('product_keys', keyColumns)}
   ON CONFLICT (key_id) DO UPDATE SET ${keyColumns.map((column) => `${column} = excluded.${column}`)}`
 const addEndpointsSql = `${add('webhook_endpoints', endpointColumns)} ON CONFLICT (id) DO NOTHING`
-/** What is pending is due at once. */
+/** A pending delivery is due at once. */
 const addDeliveriesSql = `
   INSERT INTO webhook_deliveries (${leftColumns}, due_at)
   SELECT ${leftColumns}, CASE status WHEN 'pending' THEN clock_timestamp() END
@@ -255,7 +255,7 @@ function createTransaction(url: string): Transaction {
 }
 
 /**
- * Whatever the database refuses is no bug: a right that the role does not have, a trigger. Where the connection was lost,
+ * A refusal of the database is not a bug: a right that the role does not have, a trigger. Where the connection was lost,
  * nothing is done without the commit, and nobody knows after it.
  */
 function stepFailure(error: unknown, whenLost: StoreError['kind']): unknown {

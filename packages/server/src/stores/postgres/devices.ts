@@ -42,8 +42,8 @@ export const putDeviceSql = `
   ) SELECT count(*)::int AS written FROM put`
 
 /**
- * Two that put the same address at once do not see each other's row. Whichever of them comes here last sees both, and the
- * one that registered later stays.
+ * Two that put the same address at once do not see each other's row. The later of the two sees both, and the device that
+ * registered later stays.
  */
 const settleAddressSql = `
   DELETE FROM devices AS older USING devices AS newer

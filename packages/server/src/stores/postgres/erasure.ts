@@ -66,7 +66,7 @@ const places: Readonly<Record<Side, string>> = {
   caller: `caller_place = '${blankPlace}'`,
   callee: 'callee_place = NULL',
 }
-/** Whoever adds to the timelines of the calls is waited for: what came meanwhile is there for the next statement. */
+/** Waits for every writer to the timelines of the calls: then the next statement sees what they added. */
 export const lockCallsSql = (ids: readonly number[]) => `
   SELECT 1 FROM calls WHERE id = ANY ('{${ids}}'::bigint[]) ORDER BY call_uuid, product FOR UPDATE`
 /** A call that is over and has a name on the side has that of the page which it was found in: no name becomes another. */

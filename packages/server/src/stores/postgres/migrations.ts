@@ -15,8 +15,8 @@ const patienceMs = 60_000
 const session = { application_name: connectionName(), lock_timeout: String(patienceMs), statement_timeout: '0' }
 
 /**
- * Who waits for a table lets everybody else wait behind it, so a migration waits in short turns: a backup that reads for
- * an hour does not stop the nodes that are running.
+ * A transaction that waits for a table makes everybody else wait behind it, so a migration waits in short turns: a backup
+ * that reads for an hour does not stop the nodes that are running.
  */
 const turnMs = 1000
 const pauseMs = 500

@@ -96,7 +96,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   }
   const session = {
     application_name: connectionName(nodeId),
-    // What nobody waits for any more does not go on for long in the server either.
+    // A statement for which nobody waits any more does not go on for long in the server either.
     statement_timeout: String(limitMs),
     default_transaction_isolation: 'read committed',
     ...plannerSettings,

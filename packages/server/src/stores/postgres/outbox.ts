@@ -2,9 +2,9 @@ import { type Left, leaseMs, type Outbox } from '../../ports/outbox.ts'
 import type { StepRows } from '../sql/step-rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 
-/** No row gets its id so long before its commit: a step is one statement, which the server ends after `limitMs`. In ms. */
+/** No row gets its id this long before its commit: a step is one statement, which the server ends after `limitMs`. In ms. */
 const lateMs = 10_000
-/** That rule is not what nothing may be lost by: so often everything is looked at, in ms. */
+/** Nothing may depend on that rule: this often everything is looked at, in ms. */
 const wholeMs = 600_000
 
 export const claimSql = `
@@ -25,8 +25,8 @@ export const firstSql = 'SELECT id::float8 AS id FROM outbox WHERE id > $1::text
 
 /**
  * The outbox of several processes. The index of its ids holds every row that was removed until a vacuum may forget it, and
- * a backup that reads for an hour keeps all of that hour. So a claim begins at the first row that was there ten seconds ago:
- * what was in front of it then, and not yet visible, has been committed or rolled back since.
+ * a backup that reads for an hour keeps all of that hour. So a claim begins at the first row that was there ten seconds
+ * ago: rows before it that were not yet visible then have been committed or rolled back by now.
  */
 export function createOutbox(connections: Connections, stepRows: StepRows, now = () => performance.now()): Outbox {
   /** Nothing is left up to the first one; the next one will be so later. */

@@ -62,7 +62,7 @@ export const claimSql = `
   )
   UPDATE webhook_deliveries u SET claimed_until = clock_timestamp() + $2::float8 * interval '1 ms'
   FROM due WHERE u.id = due.id RETURNING ${selected(claimedColumns, 'u')}`
-/** What waits behind one that failed is due again with that one. */
+/** Deliveries that wait behind a failed one are due again with it. */
 export const settleSql = `
   WITH settled AS (
     UPDATE webhook_deliveries d SET

@@ -3,7 +3,10 @@ import { commitSql, encodeBatch, encodeHooks, hookedCommitSql, rowsOf, type Writ
 import type { Connections, Row } from './connections.ts'
 import type { Writers } from './group-commit.ts'
 
-/** PostgreSQL may end a transaction for the sake of others (deadlock, serialization). Such a batch is sent again, at most so many times. */
+/**
+ * PostgreSQL may end a transaction for the sake of others (deadlock, serialization). Such a batch is sent again, at most
+ * this many times.
+ */
 const maxRepeats = 3
 
 /** Writes a batch of transitions in one statement. */

@@ -6,7 +6,7 @@ import type { Reply } from './scripts.ts'
 
 export interface RedisCountersOptions {
   readonly store: Pick<Store, 'run'>
-  /** Counts for this node alone while Redis is away. */
+  /** Counts for only this node while Redis is away. */
   readonly fallback: Counters
   /** This node counts for itself from now on, and why; and not any more. One follows the other. */
   readonly onAway: (error: unknown) => void
@@ -26,7 +26,7 @@ const shortestPauseMs = 1_000
 const longestPauseMs = 30_000
 const stayMs = 60_000
 
-/** Counts over all nodes together, in Redis; for this node alone while Redis does not answer in time. */
+/** Counts over all nodes together, in Redis; for only this node while Redis does not answer in time. */
 export function createRedisCounters(options: RedisCountersOptions): RedisCounters {
   const { store, fallback, onAway, onBack, answerMs = longestAnswerMs } = options
   let isAway = false
@@ -101,7 +101,7 @@ export function createRedisCounters(options: RedisCountersOptions): RedisCounter
   }
 }
 
-/** What is counted does not show in Redis. */
+/** The names of the subjects do not show in Redis. */
 function keyOf(name: string, subject: string): string {
   return `rw:c:${createHash('sha256').update(`${name}\0${subject}`).digest('base64url').slice(0, 22)}`
 }

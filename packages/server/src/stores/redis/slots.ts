@@ -1,4 +1,4 @@
-/** A cluster's keys are in so many slots. */
+/** The number of slots in which a cluster's keys are. */
 const slots = 16_384
 
 /** The slot of a key without a hash tag: CRC16 (XMODEM) of its characters, all of which are ASCII. */

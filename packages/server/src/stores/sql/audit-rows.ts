@@ -7,7 +7,7 @@ export const auditColumns = [
 
 export type AuditRow = Readonly<Record<(typeof auditColumns)[number], string>>
 
-/** So many are removed at once. */
+/** The most that are removed at once. */
 export const mostPruned = 500
 /** What no id of an entry reaches. */
 export const lastId = 'g'

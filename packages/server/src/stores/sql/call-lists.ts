@@ -24,13 +24,16 @@ export interface Range {
 }
 
 export interface ListReads {
-  /** The last of the first so many calls of the range, whatever their status. */
+  /** The last of the first `count` calls of the range, whatever their status. */
   edge(range: Range, count: number): MaybePromise<Position | undefined>
-  /** So many calls of the range with one of the statuses, in order. */
+  /** The first `count` calls of the range with one of the statuses, in order. */
   rows(range: Range, count: number): MaybePromise<readonly SeenRow[]>
 }
 
-/** A rare status is looked for among so many calls, and from there on with the next page: no page takes for ever. */
+/**
+ * A page looks for a rare status in a limited number of calls, and the next page looks on from there: no page takes for
+ * ever.
+ */
 export function listPage(reads: ListReads, query: ListQuery): MaybePromise<ListPage> {
   const { limit, statuses, participant, since } = query
   const isLive = statuses?.every((status) => liveStatuses.includes(status)) ?? false

@@ -9,7 +9,7 @@ import { timelineColumns } from './timeline-rows.ts'
  * and compares afterwards.
  */
 
-/** By column. What is true or false is 1 or 0, bytes are hexadecimal. */
+/** By column. Booleans are 1 or 0, bytes are hexadecimal. */
 export type ContentRow = Readonly<Record<string, RowValue>>
 
 /** Calls in the order of their creation, and all of their events, by call and version. */

@@ -1,4 +1,4 @@
-/** Locks by name inside this process. Whoever waits gets the lock in the order of asking. */
+/** Locks by name inside this process. Those who wait get the lock in the order of asking. */
 export interface KeyLocks {
   /** Takes the lock where it is free. */
   take(key: string): boolean

@@ -30,8 +30,8 @@ export function readMigrations(directory: URL): Migration[] {
 const breaking = /^\d{4}_breaking_/
 
 /**
- * How many of the known ones are applied. Later ones are of a newer version; the database is refused, with a StoreError,
- * where one of them is breaking, or where a known one was another.
+ * How many of the known ones are applied. Later ones belong to a newer version; the database is refused, with a
+ * StoreError, if one of them is breaking, or if a known one has another content.
  */
 export function checkApplied(applied: readonly Applied[], migrations: readonly Migration[]): number {
   const broken = applied.slice(migrations.length).find(({ name }) => breaking.test(name))

@@ -8,7 +8,7 @@ export interface Subscribers {
   replace(endpoints: readonly WebhookEndpoint[]): void
   /** What a step writes beside itself; nothing where nobody asked to hear of it. */
   deliveriesOf(step: Step): readonly Delivery[]
-  /** Those of a product that are enabled and want a type. */
+  /** The endpoints of a product that are enabled and want a type. */
   wanting(product: string, type: HookType): readonly WebhookEndpoint[]
 }
 
@@ -75,7 +75,7 @@ export const claimedColumns = [...deliveryColumns, 'attempts', 'ended_at']
 export function claimedOf(row: ClaimedRow) {
   const { id, subject, version, type, body, attempts } = row
   const [endpointId, createdAt] = [row.endpoint_id, row.created_at]
-  // What is pending has ended before where it was asked for again.
+  // A pending delivery with an earlier end was asked for again.
   return { id, endpointId, subject, version, type, body, createdAt, attempts, isAskedFor: row.ended_at !== null }
 }
 

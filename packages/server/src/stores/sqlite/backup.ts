@@ -31,8 +31,7 @@ export interface BackedUp {
 
 /**
  * Copies a data directory, also while it is served: the database as it is at one moment, with everything that was
- * answered before, and nobody waits for it. What it makes is a data directory; it appears under its name whole, or not
- * at all.
+ * answered before, and nobody waits for it. It makes a data directory, which appears under its name whole, or not at all.
  */
 export async function backUpSqlite({ dataDir, target, files }: BackupOptions): Promise<BackedUp> {
   const source = join(dataDir, databaseFile)
@@ -45,7 +44,7 @@ export async function backUpSqlite({ dataDir, target, files }: BackupOptions): P
   mkdirSync(draft, { recursive: true, mode: 0o700 })
   try {
     const copy = join(draft, databaseFile)
-    // Empty, and for its owner alone: SQLite keeps the rights of what is there.
+    // Empty, and only for its owner: SQLite keeps the rights of an existing file.
     closeSync(openSync(copy, 'wx', 0o600))
     await patiently(() => copyDatabase(source, copy))
     const backedUp = check(copy)

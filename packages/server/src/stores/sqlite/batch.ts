@@ -24,7 +24,7 @@ import { stagedText } from './webhook-writes.ts'
  * written.
  */
 
-/** So many numbers of the answer are of one step. */
+/** The count of numbers in the answer that belong to one step. */
 export const answerWidth = 2
 /** The guard of one of the transition's steps failed: another version is stored. */
 export const conflict = -1

@@ -51,7 +51,7 @@ export const lastAnsweredSql = `
     SELECT accepted_at, ended_at FROM calls WHERE callee_user_id = ? AND callee_role = ? AND product = ?
     ORDER BY started_at DESC, call_uuid DESC LIMIT ${mostLastCalls}
   ) WHERE accepted_at IS NOT NULL`
-/** Of so many participants are the last calls read in one turn of the event loop. */
+/** The number of participants whose last calls are read in one turn of the event loop. */
 const askedInOneTurn = 10
 
 /**

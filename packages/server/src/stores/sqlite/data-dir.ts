@@ -12,7 +12,7 @@ export interface DataDir {
   readonly lock: string
 }
 
-/** Makes the directory and its files, for their owner alone; SQLite gives its other files the mode of the database. */
+/** Makes the directory and its files, only for their owner; SQLite gives its other files the mode of the database. */
 export function prepareDataDir(path: string): DataDir {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   requireWritable(path)
@@ -41,7 +41,7 @@ function requireWritable(path: string): void {
 }
 
 /**
- * Says that this process alone serves the directory. The lock is SQLite's own on a file of its own: the kernel frees
+ * Makes sure that only one process serves the directory. The lock is SQLite's own on a file of its own: the kernel frees
  * it with the process, however that ends.
  */
 export function lockDataDir(dir: DataDir): { release(): void } {

@@ -297,7 +297,7 @@ export class GroupCommit {
     this.#post()
   }
 
-  /** The writer is of no more use. What was not posted yet stays in the queue for the next one. */
+  /** The writer is of no more use. Steps that were not posted yet stay in the queue for the next one. */
   #lost(error: StoreError): void {
     if (this.#state === 'up') this.#state = 'down'
     this.#lastError ??= error

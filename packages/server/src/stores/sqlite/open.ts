@@ -38,12 +38,12 @@ import { createHookWriter, type HookWrites } from './webhook-writes.ts'
 import { createWebhookStore } from './webhooks.ts'
 
 export interface SqliteOptions extends RetentionSettings {
-  /** Made where it is missing, for its owner alone. */
+  /** Made if it is missing, only for its owner. */
   readonly dataDir: string
   readonly synchronous: Synchronous
   /**
-   * True for the process that serves: it alone writes calls, and a second one is refused. False beside it, for the
-   * command line: keys and settings are written, calls only read.
+   * True for the process that serves: only it writes calls, and a second one is refused. False for the command line next
+   * to it: it writes keys and settings, and only reads calls.
    */
   readonly exclusive: boolean
   readonly clock?: Pick<Clock, 'now'>
@@ -57,7 +57,7 @@ export interface SqliteOptions extends RetentionSettings {
 
 export interface SqliteStores {
   readonly calls: CallStore
-  /** Of the process that serves; beside it nothing is told. */
+  /** The outbox of the process that serves; for a command it is empty. */
   readonly outbox: Outbox
   readonly products: ProductStore
   readonly devices: Devices
@@ -75,7 +75,7 @@ export interface SqliteStores {
 }
 
 const commitLimitMs = 5000
-/** A command that writes much leaves the lock alone for so long after each transaction, in ms: longer than one takes. */
+/** A command that writes much leaves the lock free for this time after each transaction, in ms: longer than one takes. */
 const turnMs = 50
 const noOutbox: Outbox = {
   rowOf: () => undefined,
