@@ -33,7 +33,7 @@ test('the SBOM has each package that is shipped, the runtime for every platform 
   for (const [name, version] of Object.entries(packages['packages/server']?.dependencies ?? {})) {
     expect(components.filter((it) => it.name === name && it.version === version)).toHaveLength(1)
   }
-  // Whoever is needed is there, and whoever comes from a registry has the hash that npm checks.
+  // Every needed package is there, and every package from a registry has the hash that npm checks.
   const references = new Set([metadata.component['bom-ref'], ...components.map((it) => it['bom-ref'])])
   expect(references.size).toBe(components.length + 1)
   for (const { ref, dependsOn } of dependencies) {

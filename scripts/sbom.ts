@@ -1,4 +1,4 @@
-// `npm run sbom`: prints what is shipped as CycloneDX 1.5, from the lock file alone: no network, the same each time.
+// `npm run sbom`: prints what is shipped as CycloneDX 1.5, from nothing but the lock file: no network, the same each time.
 import { type LockedPackage, lockedPackages, type ShippedPackage, shipped } from './lock-file.ts'
 
 /** Licences that what is shipped may have: those that ask for no more than their text. */

@@ -1,6 +1,6 @@
-// Installs what the lock file names, with Node and npm alone, and only where something of it is missing.
-// Every npm script goes through this file, so a fresh clone needs no step of its own. `npm start` needs no more than the
-// service does; whatever else comes with the first script that needs it.
+// Installs what the lock file names, only with Node and npm, and only if something of it is missing. Every npm script goes
+// through this file, so a fresh clone needs no step of its own. `npm start` needs no more than the service does; whatever
+// else comes with the first script that needs it.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

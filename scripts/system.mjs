@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 const systemPackages = {
   chromium: {
     programs: [
-      // The same browser without windows: the tests look at pages alone.
+      // The same browser without windows: the tests only look at pages.
       '/usr/bin/chromium-headless-shell',
       '/usr/bin/chromium',
       'chromium',

@@ -1,7 +1,7 @@
 // What the pages show: who is there, who waits, what was. Pages listen with EventSource and get the whole of it anew.
 import { agents, personOf } from './people.mjs'
 
-/** So often Ringwire is asked who is there, while anybody looks. In ms. */
+/** How often the desk asks Ringwire who is there, while anybody looks. In ms. */
 const lookMs = 2_000
 const mostShown = 20
 

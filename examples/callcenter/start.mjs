@@ -44,8 +44,8 @@ const files = {
   '/service-worker.js': ['dist/service-worker.js', 'text/javascript'],
 }
 /**
- * The page loads nothing from elsewhere, nothing may be injected into it, and it talks to this server and the service alone.
- * Its service worker asks the service about rings.
+ * The page loads nothing from elsewhere, nothing may be injected into it, and it only talks to this server and the
+ * service. Its service worker asks the service about rings.
  */
 const { origin } = new URL(serviceUrl)
 const headers = {

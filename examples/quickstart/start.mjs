@@ -35,7 +35,7 @@ const files = {
   '/ui/main.css': ['dist/ui/main.css', 'text/css'],
 }
 
-/** The page loads nothing from elsewhere, nothing may be injected into it, and it talks to this server and the service alone. */
+/** The page loads nothing from elsewhere, nothing may be injected into it, and it only talks to this server and the service. */
 const headers = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': [

@@ -4,7 +4,7 @@
  * - Browsers of tests have no push service. `PushManager.subscribe` answers a subscription at a push service on this machine,
  *   which checks VAPID and decrypts; what it decrypted is handed to the service worker by CDP.
  * - Nobody can click a notification of a headless browser. The click is dispatched in the worker, and a worker may open a page
- *   after a click of a person alone: the test opens what the worker asked for.
+ *   after a click of a person: the test opens the page that the worker asked for.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { refused } from '@ringwire/testkit/pages-in-calls'
@@ -80,7 +80,7 @@ test('[PUSH2] [HOOK3] [TRACE1] an agent whose page is closed is woken, answers, 
     /ended +agent\/ben .*end_reason=hangup/,
     /^Ben hung up after [\d.]+ s\.$/,
   ])
-  // What it was told is what Ringwire says; how the media was may be reported a moment after the end.
+  // The backend got what Ringwire says; the media report may come a moment after the end.
   const { quality: _, ...said } = { quality: null, ...(await centre.ringwire.calls.get(callUuid)) }
   const { quality: __, ...told } = { quality: null, ...steps.at(-1) }
   expect(said).toEqual(told as never)
@@ -115,7 +115,7 @@ test('[PUSH2] [TRACE1] a call that nobody answers: shown as missed in the browse
     /missed .*end_reason=no_answer/,
     /^Agent ben's phone .* rang; nobody answered within 20 s\.$/,
   ])
-  // Who comes too late is told so.
+  // An agent who comes too late reads so.
   const agent = await openPage(centre, agents.context, `/?answer=${callUuid}`)
   await agent.waitForSelector('text=was over before you could answer')
   await agent.close()

@@ -6,7 +6,7 @@ let status = 200
 /** What became of the call, as 410 says it. */
 let became: string | null = 'cancelled'
 let server: ReturnType<typeof Bun.serve>
-/** What was asked, as `POST /v1/call/ring/reject`. */
+/** The requests, as `POST /v1/call/ring/reject`. */
 let asked: string[] = []
 beforeAll(() => {
   const ring = { call_uuid: 'x', caller: { user_id: 'ann', role: 'customer', display_name: 'Ann' } }

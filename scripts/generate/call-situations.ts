@@ -124,7 +124,7 @@ const verbs: readonly { request: string; command: (actor: Actor) => CallCommand 
   { request: 'webrtc.*', command: (actor) => ({ type: 'relay', actor }) },
 ]
 
-/** A session in front of a call, in words. */
+/** A session and its call, in words. */
 interface Speaker {
   readonly by: string
   readonly side: Side

@@ -19,7 +19,7 @@ const quietSteps: Partial<Record<Step['event']['type'], string>> = {
   clock_shifted: 'the lost clocks start again',
 }
 
-/** Who took a place by connecting alone has not settled it [PLACE2]. */
+/** A session that only took a place by connecting has not settled it [PLACE2]. */
 function isUnsettled({ call, event }: Step): boolean {
   const places = [placeOf(call, 'caller'), placeOf(call, 'callee')]
   return places.some((place) => place?.sessionId === event.by?.sessionId && place?.settled === false)

@@ -32,7 +32,7 @@ const { webhooks } = (await SwaggerParser.dereference(JSON.parse(JSON.stringify(
   webhooks: Readonly<Record<string, Described>>
 }
 
-/** What is not as it is described, or nothing. */
+/** The parts that differ from their description, or nothing. */
 function problems({ type, text, headers }: Received): unknown[] {
   const described = webhooks[type]?.post
   if (described === undefined) return [`${type} is not there`]

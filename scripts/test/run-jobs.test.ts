@@ -25,7 +25,7 @@ const files: Record<string, { code: string; passed: number; failed: number }> = 
   'never-ends': { code: "test('a', () => Bun.sleepSync(3_600_000))", passed: 0, failed: 1 },
 }
 
-/** Only one file lasts so long; on a busy machine the others take their time, too. */
+/** Only one file lasts that long; on a busy machine the others take their time, too. */
 const jobTimeoutMs = 30_000
 
 let output = ''

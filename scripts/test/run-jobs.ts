@@ -1,5 +1,5 @@
-// Runs jobs, each in a process of its own: one that crashes or never ends fails alone. As many at a time as there are cores,
-// one beside them that gives way to the others, and one more wherever a core has room: most jobs wait for a clock, a disk or
+// Runs jobs, each in a process of its own: if one crashes or never ends, only that one fails. As many at a time as there are
+// cores, one more that gives way to the others, and one more wherever a core has room: most jobs wait for a clock, a disk or
 // a server, most of the time. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ const mostAtOnce = 4
 const mostOnCore = 4
 /** One that has just begun has to be seen before there is another one, in ms. */
 const lookMs = 1_000
-/** So much of a core is enough for one more. */
+/** This much of a core is enough for one more. */
 const enoughIdle = 0.4
 /** Tests of one file that run at once: some of them start two nodes each. */
 const mostConcurrent = 6

@@ -101,7 +101,7 @@ export async function leaveQueue(): Promise<void> {
   await fetch('/api/queue/leave', { method: 'POST' })
 }
 
-/** What the backend says of the desk, whenever it changes; undefined while it cannot be heard. */
+/** Reports the state of the desk from the backend, whenever it changes; undefined while the backend is out of reach. */
 export function watchDesk(onDesk: (desk: Desk | undefined) => void): () => void {
   const source = new EventSource('/api/desk')
   source.onmessage = ({ data }) => onDesk(JSON.parse(data))

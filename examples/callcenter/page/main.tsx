@@ -1,4 +1,4 @@
-/** Who is signed in decides what is shown: an agent's desk, or a customer's page. */
+/** The signed-in user decides what is shown: an agent's desk, or a customer's page. */
 import { useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { AgentPage } from './agent.tsx'

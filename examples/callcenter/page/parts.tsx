@@ -25,7 +25,7 @@ export function Avatar({ name }: { name: string }) {
   )
 }
 
-/** The page of somebody who is signed in: who that is, what is wrong, the call, and what stands beside it. */
+/** The page of a signed-in user: the user, what is wrong, the call, and the column next to it. */
 export function Page({ user, desk, idle, children, onLeave }: PageProps) {
   const { state } = useCallClient(client)
   useEffect(() => client.connect(), [])

@@ -163,7 +163,7 @@ async function compare({ service, sides }: World): Promise<void> {
       if (state.name !== 'over') expect(row?.status).toBe(state.name)
       else if (row !== undefined) expect(row.ended_at).not.toBeNull()
       const wasTold = state.name === 'over' && state.status !== undefined && state.by?.userId !== it.userId
-      // Who asked about a call that was over learned its status alone; the reason is in the notice.
+      // A client that asked about a call that was over only learned its status; the reason is in the notice.
       if (wasTold && state.reason === ownReasons.lost) expect(row?.status).toBe(state.status)
       else if (wasTold) expect([row?.status, row?.end_reason]).toEqual([state.status, state.reason])
       const other = [...peer().calls].find(({ callUuid }) => callUuid === call.callUuid)
@@ -204,7 +204,7 @@ async function createWorld(service: Service): Promise<World> {
   const build = async (role: Person['role'], peer: () => Side): Promise<Side> => {
     const network = await new TcpProxy(() => service.url).start()
     const userId = someone(role)
-    // What is asked of the backend is no part of this: a busy machine may take longer for it than a client waits here.
+    // Requests to the backend are no part of this: a busy machine may take longer for them than a client waits here.
     const token = await service.issue({ user_id: userId, role })
     const tokens: TokenReason[] = []
     const getToken = (reason: TokenReason) => {

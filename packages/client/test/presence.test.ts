@@ -25,7 +25,7 @@ afterAll(async () => {
   await service.dispose()
 })
 
-/** A customer who looks at agents; `shown` has everything that was told. */
+/** A customer who looks at agents; `shown` has every change. */
 function watcher(wish: Partial<TokenWish> = {}, options: PersonOptions = {}) {
   const presence = createPresence()
   const shown: (readonly PeerPresence[])[] = []
@@ -83,7 +83,7 @@ test('[PRES1] who is watched is not known, then offline or online, and in a call
   await join(eva)
   await sees(presence, { [eva]: { online: true } })
   expect(presence.peers).not.toBe(before)
-  // Whoever did not change is the same object.
+  // A person who did not change is the same object.
   expect(presence.peers[0]).toBe(before[0] as PeerPresence)
   expect([shown.at(-1), errors]).toEqual([presence.peers, []])
 })

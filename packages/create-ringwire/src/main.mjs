@@ -3,7 +3,7 @@
  *
  *   main({ args, env, cwd, input, output, err })  → the exit code: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C
  *
- * Nothing is made before all is asked, and no secret is printed.
+ * It makes nothing before all questions are answered, and prints no secret.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -13,7 +13,7 @@ const direct = {
   react: ['@ringwire/client', '@ringwire/server-sdk', '@ringwire/ui', 'ringwire'],
   plain: ['@ringwire/client', '@ringwire/server-sdk', 'ringwire'],
 }
-/** What these need: a registry finds it by itself, a folder of tarballs has to be told. */
+/** Packages that these need: a registry finds them by itself, a folder of tarballs has to name them. */
 const indirect = ['@ringwire/demo', '@ringwire/protocol', '@ringwire/ui']
 const others = {
   react: { esbuild: '0.28.2', react: '19.3.1', 'react-dom': '19.3.1' },

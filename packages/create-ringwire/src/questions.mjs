@@ -49,7 +49,7 @@ export function openQuestions({ input, output }) {
     return line.trim()
   }
 
-  /** `read` gives the answer, or throws what to say before the question is asked again. */
+  /** `read` gives the answer, or throws the text to show before the question comes again. */
   async function until(question, read) {
     for (;;) {
       const line = await ask(question)

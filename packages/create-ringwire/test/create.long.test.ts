@@ -100,7 +100,7 @@ for (const each of ['react', 'plain'] as const) {
     flavour = each
     const port = `${await freePort()}`
     const options = [`--${each}`, '--yes', '--port', port]
-    // No service that may run on this machine is asked.
+    // No service that may run on this machine gets a request.
     const env = { RINGWIRE_DATA_DIR: '/nowhere' }
     const first = await createPacked(env, each, ...options)
     expect([first.code, first.err]).toEqual([0, ''])

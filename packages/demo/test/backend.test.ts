@@ -64,7 +64,7 @@ test('with networks: who is in one of them, and asks for an address that this ma
     (await open.fetch(new Request(`http://${host}/demo/`, { headers: { host } }), from))?.status
   expect(await status('192.168.1.31', '192.168.1.20:8080')).toBe(200)
   expect(await status('127.0.0.1', 'localhost:8080')).toBe(200)
-  // A site may point its name at that address; other networks and unknown peers are none of these.
+  // A site may point its name at that address; other networks and unknown peers do not belong here.
   expect(await status('192.168.1.31', 'evil.example:8080')).toBe(403)
   expect(await status('192.168.1.31', '192.168.1.20.evil.example')).toBe(403)
   expect(await status('192.168.1.31', '127.0.0.1:8080')).toBe(403)

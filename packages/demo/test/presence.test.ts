@@ -79,7 +79,7 @@ for (const [name, open, nodes] of [
       await sees(agent, caller, isThere, 'customer · online')
       expect(new Set(place.led).size).toBe(nodes)
 
-      // Who calls is in a call, who is rung is not yet.
+      // A caller is in a call, a callee that rings is not yet.
       await caller.call(agent, 'audio')
       await agent.incoming()
       await sees(agent, caller, isCalling, 'customer · in a call')

@@ -41,7 +41,7 @@ beforeAll(async () => {
     'backend.ts': block(backendGuide, 'ts', '## Issue tokens'),
     'readme.ts': block('README.md', 'ts', '**3. Call**'),
   })
-  // What is not packed has no JavaScript, which is all that Bun's server takes. package.long.test.ts has it packed.
+  // An unpacked package has no JavaScript, and Bun's server takes nothing else.
   const entrypoints = [`${data.path}/readme.ts`]
   const { outputs } = await Bun.build({ entrypoints, target: 'browser', conditions: ['bun'] })
   await Bun.write(`${data.path}/phone.ts`, (await outputs[0]?.text()) ?? '')

@@ -232,7 +232,7 @@ test('[guide] [HOOK5] outside of opening hours the call is refused, and nobody w
   expect(error).toMatchObject(JSON.parse(block(guide, 'json', '## Opening hours')))
   expect(ben.all.map(({ event }) => event)).not.toContain('call.ringing')
   expect(await queue()).toEqual([])
-  // What is not signed is not read.
+  // An unsigned request is not read.
   for (const path of ['/invites', '/webhooks']) {
     expect((await fetch(backend + path, { method: 'POST', body: '{}' })).status).toBe(401)
   }

@@ -29,14 +29,14 @@ afterAll(async () => {
 const state = (page: Page, name: string) => page.waitForSelector(`[data-testid=connection][data-state=${name}]`)
 const callOf = ({ page }: Participant) => page.getAttribute('[data-testid=stage]', 'data-call')
 
-/** Sound arrives at both, in each of so many windows of 500 ms, whatever `happens` meanwhile. */
+/** Sound arrives at both, in each of `windows` windows of 500 ms, whatever `happens` meanwhile. */
 async function expectSoundThroughout(people: Participant[], windows: number, happens: () => Promise<void>) {
   const flows = Promise.all(people.map(({ page }) => measureFlow(page, windows, ['audio'])))
   await happens()
   for (const flow of await flows) expectFlow(flow, ['audio'])
 }
 
-/** The call is still one call for everybody: one hangs up, both are told, and the history of both says the same. */
+/** The call is still one call for everybody: one hangs up, both hear it, and the history of both says the same. */
 async function expectGoodEnd(caller: Participant, callee: Participant, callUuid: string | null): Promise<void> {
   for (const person of [caller, callee]) expect(await callOf(person)).toBe(callUuid)
   await callee.click('hangup')

@@ -12,7 +12,7 @@ const anyText = fc
 /** One character of each length in UTF-8. */
 const charactersByBytes = { 1: 'a', 2: 'é', 3: '通', 4: '📞' } as const
 
-/** Text of exactly so many bytes, made of characters of `width` bytes and filled up with single ones. */
+/** Text of exactly `bytes` bytes, made of characters of `width` bytes and filled up with single ones. */
 function textOfBytes(bytes: number, width: 1 | 2 | 3 | 4): string {
   return charactersByBytes[width].repeat(Math.floor(bytes / width)) + 'a'.repeat(bytes % width)
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import Type from 'typebox'
 import { createValidator } from './validate.ts'
 
-/** What is said about a value that a schema does not allow. */
+/** The message about a value that a schema does not allow. */
 function problem(schema: Type.TSchema, value: unknown): string {
   const result = createValidator(schema)(value)
   return result.ok ? 'right' : `${result.field || '(all)'} ${result.message}`

@@ -279,7 +279,7 @@ function isDotSegment(name: string): boolean {
   return name === '.' || name === '..'
 }
 
-/** Time limit of requests that go over everything there is of a participant, in ms. */
+/** Time limit of requests that go over all records of a participant, in ms. */
 const longMs = 60_000
 /** A `Retry-After: 0` is no reason to ask without a pause. */
 const minPauseMs = 250

@@ -3,7 +3,7 @@ import { launchBrowser, sharedBrowserVariable, startSharedBrowser } from '../../
 
 /**
  * The browser of this process: where the run has one for everybody, a connection to it. Its contexts are its own, and
- * `close` closes them alone.
+ * `close` only closes them.
  */
 export function openBrowser(): Promise<Browser> {
   const shared = process.env[sharedBrowserVariable()] ?? ''

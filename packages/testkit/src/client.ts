@@ -121,7 +121,7 @@ export class Client {
 
   /**
    * Everything that the service had to say so far: an unknown event is answered after all that was decided before it
-   * [ORD1]. What comes of another client's request is there if that client's own `settle` was through before.
+   * [ORD1]. Messages that another client's request caused are there if that client's own `settle` was through before.
    */
   async settle(): Promise<void> {
     if (this.passedOn !== undefined) await this.passedOn()

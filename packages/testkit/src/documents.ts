@@ -82,7 +82,7 @@ export async function checkTypes(directory: string): Promise<string> {
     ...{ strict: true, noEmit: true, skipLibCheck: true, allowImportingTsExtensions: true, preserveSymlinks: true },
     lib: ['esnext', 'dom', 'dom.iterable'],
     types: ['bun'],
-    // What is not packed has no JavaScript: the packages' source is taken, as Bun does.
+    // An unpacked package has no JavaScript: the packages' source is taken, as Bun does.
     customConditions: ['bun'],
   }
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts', '*.tsx'] }))

@@ -49,7 +49,7 @@ export class ExtendedSession<A extends Asked> {
     if (recovered)
       this.unanswered = this.unanswered.filter(({ n, requestId }) => n > handled || requestId !== undefined)
     else {
-      // Its numbers begin again. What was asked before the first one opened goes with its first numbers.
+      // Its numbers begin again. Requests from before the first one opened go with its first numbers.
       this.seq = 0
       this.replied = 0
       if (!isFirst) {

@@ -23,7 +23,7 @@ export interface Receiver {
   unanswered(): number
   /** From now on. */
   reply(how: (received: Received, earlier: number) => Reply): void
-  /** Resolves when so many have arrived, with all of them. */
+  /** Resolves when `count` webhooks have arrived, with all of them. */
   until(count: number): Promise<readonly Received[]>
   close(): Promise<void>
 }

@@ -8,7 +8,7 @@ import { program } from './program.ts'
 
 export const productKey = { id: 'test', secret: 'a-secret-that-only-tests-know-0123456789' }
 
-/** Who a token is for; everything else has a default. */
+/** The participant of a token; everything else has a default. */
 export type TokenWish = Partial<TokenRequest> & { user_id: string }
 
 /** The limits that a service of these tests goes without, as they are shipped. */
@@ -22,7 +22,7 @@ export const limitsAsShipped = {
 /** The service as its own process, with real sockets and a data directory of its own. */
 export class Service {
   readonly dataDir: string
-  /** What it is configured with, where that is not the default of these tests. */
+  /** Its settings that are not the default of these tests. */
   readonly env: Readonly<Record<string, string>>
   /** What runs it. */
   protected readonly command: readonly string[] = program

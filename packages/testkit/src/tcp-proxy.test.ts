@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { type Pass, TcpProxy } from './tcp-proxy.ts'
 
-/** A server that says everything again, and what its connections were told. */
+/** A server that echoes everything, and the messages of its connections. */
 let server: Server
 let target = ''
 const served: Socket[] = []

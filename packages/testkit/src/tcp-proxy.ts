@@ -114,12 +114,12 @@ export class Link {
     })
   }
 
-  /** Swallows everything from now on, and what was held back, for good; nobody is told. */
+  /** Swallows everything from now on, and everything that was held back, for good; neither end is notified. */
   silence(to?: End): void {
     this.each(to, (flow) => flow.silence())
   }
 
-  /** From now on everything is under way so long, each way. */
+  /** From now on everything is under way for `ms`, each way. */
   delay(ms: number, to?: End): void {
     this.each(to, (flow) => {
       flow.delayMs = ms
@@ -236,7 +236,7 @@ export class TcpProxy {
     this.cut(how)
   }
 
-  /** Nothing passes, on new connections neither, and nobody is told, until `mend`. */
+  /** Nothing passes, on new connections neither, and neither end is notified, until `mend`. */
   stall(): void {
     this.state = 'stalled'
     for (const link of this.living) link.stall()
@@ -248,7 +248,7 @@ export class TcpProxy {
     for (const link of this.living) link.flow()
   }
 
-  /** What is open is silent from now on and stays so, and nobody is told; new connections get through. */
+  /** Open connections are silent from now on and stay so, and neither end is notified; new connections get through. */
   silence(): void {
     for (const link of this.living) link.silence()
   }

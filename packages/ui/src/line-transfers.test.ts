@@ -52,7 +52,7 @@ test('[XFER1] a call that is transferred goes on in its place, and what was mute
   expect(line.get().media?.state.muted.audio).toBe(true)
   outgoing.become({ name: 'over', status: 'ended', reason: 'transferred', by: null })
   expect(line.get()).toMatchObject({ call: next.call, phase: 'connecting', ended: undefined })
-  // A call that is none of the line's changes nothing.
+  // A call that does not belong to the line changes nothing.
   moves(outgoing.call, standInCall('outgoing', 'audio').call)
   expect(line.get().call).toBe(next.call)
   expect(attempts.length).toBe(2)

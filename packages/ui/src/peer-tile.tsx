@@ -32,7 +32,7 @@ export function PeerTile({ className }: PartProps) {
   const isVideo = call?.callType === 'video'
   const isLive = phase === 'live'
   const cameraIsOff = peer.media !== null && !peer.media.video && !isScreen
-  // From here alone nobody can tell why no picture comes: a camera that is off, that is missing or that hangs.
+  // This side cannot tell why no picture comes: a camera that is off, that is missing or that hangs.
   const arrives = isVideo ? comes : (state?.receiving.video ?? false)
   const isBlocked = state?.playback === 'blocked'
   const { held, byPeer } = useHold(call)

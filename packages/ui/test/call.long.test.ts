@@ -9,7 +9,7 @@ import { at, goOnline, inCall, openTwo, phase, seesPeer } from './support/people
 import { picture } from './support/pictures.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
-/* Calls between two pages that are made of the components alone, in StrictMode. */
+/* Calls between two pages that are only made of the components, in StrictMode. */
 
 const page = join(import.meta.dir, 'page', 'phone.tsx')
 let browser: Browser
@@ -174,7 +174,7 @@ describe('on React', () => {
     await ben.keyboard.press('Enter')
     await ben.waitForSelector(`${at('device-menu')} select`)
     await ben.keyboard.press('Tab')
-    // Whoever chooses a device by its first letter does not mean the microphone.
+    // A user who chooses a device by its first letter does not mean the microphone.
     await ben.keyboard.press('m')
     await ben.keyboard.press('Escape')
     await ben.waitForSelector(at('device-menu'), { state: 'detached' })

@@ -5,7 +5,7 @@ import { launchBrowser } from '../../../scripts/browser.mjs'
 import { at, inCall, openTwo, phase, seesPeer } from './support/people.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
-/* What is opened, sent and said of microphones and cameras, between two pages that are made of the components alone. */
+/* What is opened, sent and said of microphones and cameras, between two pages that are only made of the components. */
 
 let browser: Browser
 let site: Site

@@ -1,6 +1,6 @@
 import { block as blockOf } from '@ringwire/testkit/documents'
 
-/** What is not packed has no JavaScript: the packages' source is taken, as Bun does. */
+/** An unpacked package has no JavaScript: the packages' source is taken, as Bun does. */
 export const fromSource = ['bun']
 
 export const block = (language: string, heading: string) => blockOf('docs/client.md', language, `\n## ${heading}\n`)

@@ -71,7 +71,7 @@ afterAll(async () => {
 /** An application's server: its page, its script, and its backend that knows who is signed in. */
 async function serve(html: string, script: string, person: keyof typeof people): Promise<string> {
   const text = await bundle(join(directory.path, script), 'browser')
-  // A device of this test alone, so that nothing of the one before comes to it.
+  // A device only of this test, so that nothing of the previous one comes to it.
   const deviceId = crypto.randomUUID()
   const server = Bun.serve({
     hostname: '127.0.0.1',

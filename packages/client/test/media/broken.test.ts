@@ -77,7 +77,7 @@ test('a camera that another program has, then one that is unplugged in the call'
     })
     expect(await openCall(page)).toBe('IN_USE')
     await lacks(page, { video: 'IN_USE' })
-    // Who has no camera is heard all the same.
+    // A person without a camera still has sound.
     await arrives(page, 'audio')
     const retry = () =>
       page.evaluate(() =>
@@ -181,7 +181,7 @@ test('a camera that is denied and allowed later; both taken away in the call, an
       await window.loopback.measureFlow(callee, 2)
       return { muted: caller.state.muted, receiving: callee.state.receiving }
     })
-    // What was off before stays off.
+    // A device that was off before stays off.
     expect(found).toEqual({ muted: { audio: false, video: true }, receiving: { audio: true, video: false } })
     await page.evaluate(() => window.pair.close())
   })

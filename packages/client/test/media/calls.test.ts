@@ -47,7 +47,7 @@ test('[REL2] [STAT1] both hear each other in every 500 ms and see each other, an
   const callUuid = await agent.page.evaluate(() => window.phone.call?.callUuid ?? '')
   const begun = performance.now()
   let quality: CallQuality | null = null
-  // What was said at the end is there in a moment.
+  // The report of the end is there in a moment.
   while (!quality?.caller || !quality.callee) {
     expect(performance.now() - begun).toBeLessThan(soon(20_000))
     quality = await qualityOf(callUuid)

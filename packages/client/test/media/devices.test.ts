@@ -355,7 +355,7 @@ test('media that flows is reported until the service has it', async () => {
       pair.accept()
       await Promise.all([flowing(pair.caller), flowing(pair.callee)])
       await window.loopback.until(() => done.length > 0)
-      // What was told once is told no more, and what may not be told neither.
+      // Known words are not repeated, and forbidden ones are never sent.
       await new Promise<void>((resolve) => {
         let looks = 0
         pair.caller.on('stats', () => ++looks === 10 && resolve())

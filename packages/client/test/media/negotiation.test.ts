@@ -58,7 +58,7 @@ test('before anything may be said the offer is made, and the callee has its conn
       const isSame = connection !== undefined && callee.connection === connection
       const pool = connection?.getConfiguration().iceCandidatePoolSize
       pair.close()
-      // The candidates of before are in it.
+      // The earlier candidates are in it.
       const candidates = first?.event === 'offer' ? first.payload.sdp.split('a=candidate:').length - 1 : 0
       return { early, errors, isSame, pool, hasCandidates: candidates > 0 }
     })
@@ -301,7 +301,7 @@ test('signals that are lost with a session while it rings, and in a call: ICE st
       pair.accept()
       wire.release('outgoing')
       await Promise.all([flowing(caller), flowing(callee)])
-      // Both are told, as after a restart of the service.
+      // Both get the notice, as after a restart of the service.
       const ufrag = () => /a=ice-ufrag:(\S+)/.exec(caller.connection?.currentLocalDescription?.sdp ?? '')?.[1]
       const [before, connection] = [ufrag(), caller.connection]
       pair.callerCall.resync(false)

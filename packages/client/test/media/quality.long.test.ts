@@ -27,7 +27,7 @@ test('a fifth of the datagrams lost is poor at both ends, and good again when no
     await page.evaluate(
       async ([callers, callees]) => {
         const { createPair, flowing } = window.loopback
-        // coturn is on loopback alone, and so has to be what it carries to.
+        // coturn is only on loopback, and so has to be the address that it relays to.
         const through = (server: RTCIceServer | undefined) => ({
           iceServers: server ? [server] : [],
           configuration: { iceTransportPolicy: 'relay' as const },

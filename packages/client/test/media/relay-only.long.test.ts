@@ -1,4 +1,4 @@
-// Two people of a product that lets media through its TURN server alone: real browsers, real coturn [PRIV1].
+// Two people of a product that only lets media through its TURN server: real browsers, real coturn [PRIV1].
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
 import type { Page } from 'playwright-core'
@@ -57,7 +57,7 @@ for (const [who, query, gathersAll] of [
       expect(typesOf(side.sent).includes('host')).toBe(gathersAll)
       expect(typesOf(side.heard)).toEqual(['relay'])
       expect(relatedOf(side.heard)).toEqual(['0.0.0.0'])
-      // Whatever a description says beside its candidates: where media comes from, and who made it. coturn is at 127.0.0.1.
+      // The addresses in a description next to its candidates: where media comes from, and who made it.
       const named = side.heard.flatMap((text) => [...text.matchAll(/ IN IP[46] ([^\s\\]+)/g)].map(([, it]) => it ?? ''))
       expect(named.filter((address) => !['0.0.0.0', '127.0.0.1'].includes(address))).toEqual([])
     }

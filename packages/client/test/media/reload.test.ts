@@ -130,7 +130,7 @@ test('an offer that was answered long ago comes again to the new page: both find
         const { call, media } = pair.reload(side, old)
         const at = performance.now()
         void media.start()
-        // What nobody had proof of is sent again, before anything new.
+        // Unproven signals are sent again, before anything new.
         for (const signal of past) pair.wire.repeat(other, signal)
         call.resync(true)
         await flowing(media)

@@ -52,7 +52,7 @@ export function person(
   client.on('state', (state) => it.states.push(state))
   client.on('incoming', (call) => it.incoming.push(call))
   client.on('restored', (call) => it.restored.push(call))
-  // Nobody is asked.
+  // No person has to agree.
   client.on('restorable', (calls) => {
     for (const call of calls) it.restored.push(call.resume())
   })

@@ -1,4 +1,4 @@
-// Who there is, and who is signed in. Your application has this already, with passwords.
+// The people, and the one who is signed in. Your application has this already, with passwords.
 import { randomUUID } from 'node:crypto'
 
 /** A role and an ID are a participant. Whom somebody may call is your decision, too. */

@@ -8,7 +8,7 @@ export class DemoService extends Service {
     super({ ...limitsAsShipped, RINGWIRE_DEMO: '1', ...settings })
   }
 
-  /** The demo has a key of its own, and the service keeps its secret here for the toy backend alone. */
+  /** The demo has a key of its own, and the service only keeps its secret here for the toy backend. */
   get productSecret(): string {
     return readFileSync(join(this.dataDir, 'demo-secret'), 'utf8').trim()
   }

@@ -62,7 +62,7 @@ test('[TICK1] no ticket is a session token, and no session token a ticket', () =
   const who = { displayName: 'Ben', contextType: 'order', contextId: '1', allowedPeerRoles: ['customer'] }
   const session = tokens.issue({ participant: ben, ...who }).token
   expect(tickets.verify(session)).toBeUndefined()
-  // One that says all that a ticket says is none for another audience, and none of another purpose.
+  // A token with everything that a ticket has is not a ticket if it has another audience or another purpose.
   const [, body = ''] = session.split('.')
   const whole = { ...JSON.parse(Buffer.from(body, 'base64url').toString()), ...claims }
   expect(tickets.verify(sign(whole))).toBeDefined()

@@ -116,7 +116,7 @@ test('[END2] call states: who says busy, goes and comes back again and again doe
     const session = `gone-${i}`
     const silenced = say(session, ['b-2', 'b-4', session])
     expect(silenced.length).toBeLessThanOrEqual(32)
-    // Who is there stays busy.
+    // A connected session stays busy.
     expect(silenced).toContainValues(['b-4', session])
   }
   expect(outcome(ask(call, reject(bobMobile, 'busy', ['b-2', 'b-4'])))).toContain('rejected busy')

@@ -75,7 +75,7 @@ test('[PEER1] [END5] the second who closes has the shorter time, and the whole o
   const closed = answeredCall(without(now - 5_000, true))
   expect(news(closed, lose(true))).toEqual([away('caller', now, now + callerLostMs)] as never)
   expect(news(closed, lose(false))).toEqual([away('caller', now, now + peerLostMs)] as never)
-  // Of who closed at the same instant nobody is told again: nobody is there.
+  // If both closed at the same instant, neither side gets the notice again: nobody is there.
   expect(news(answeredCall(without(now, true)), lose(true))).toEqual([away('caller', now, now + callerLostMs)] as never)
   const both = (callee: number) =>
     answeredCall({ ...without(now - 5_000, true), calleePlace: leftBy(bobOne, callee, true, true) })

@@ -75,7 +75,7 @@ function newsOf(before: Call, after: Call, durations: CallDurations): PeerNews[]
     const [had, has] = [placeOf(before, to), placeOf(after, to)]
     // A side that comes back to a call that was about to end gets the other side's whole time again.
     const isSame = was?.since === is.since && (was.ends_at === is.ends_at || has?.state !== 'held')
-    // The new holder of a place has not heard what the previous session was told.
+    // The new holder of a place has not heard what the previous session heard.
     const isOld = isSame && had?.sessionId === has?.sessionId
     return isOld ? [] : [{ to, event: 'call.peer_away', data: { call_uuid, ...is } }]
   })

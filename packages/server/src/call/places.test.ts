@@ -190,7 +190,7 @@ test('[PLACE2] what waited for a place passes on with it, in every step that giv
   const left = answeredCall({ callerPlace: leftBy(aliceOne, start + 5_000) })
   const phone = actorOf(alice, 'a-3', 'phone')
   const fromOne = { side: 'caller', from: 'a-1', lost: true } as const
-  // Another device: the one that left will be told.
+  // Another device: the session that left will hear so.
   const fromPhone = { ...fromOne, leftDevice: 'phone' } as const
   for (const command of [verb('relay', phone), verb('arrive', phone), end(phone)]) {
     expect(ask(left, command).steps.map(({ event }) => event.moved)).toEqual([[fromOne]])

@@ -139,7 +139,7 @@ test('[EXT1] a call that a snapshot says rings does ring there: who is told of i
     const { domain, callee } = await setUp({
       store: (real) => ({
         async liveCallsOf(participant) {
-          // After what rings was told, and before the snapshot.
+          // After the rings were sent, and before the snapshot.
           if (++reads === 2) await inBetween.happen()
           return real.liveCallsOf(participant)
         },

@@ -44,7 +44,7 @@ test('[PUSH2] a call that was answered elsewhere, of which nobody told this node
   domain.deadlines.start()
   await swept
   expect(quiet).toEqual([callKey(ref)])
-  // What was sent before the accept has not gone out: until it has, a relay is kept behind it [REL2].
+  // Messages from before the accept have not gone out: until they have, a relay is kept behind them [REL2].
   expect(domain.delivery.known.get(callKey(ref))?.status).toBe('ringing')
 })
 

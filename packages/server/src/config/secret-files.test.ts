@@ -110,7 +110,7 @@ test('[PUSH2] what push services need may all be in files, and shows as any othe
     apnsTopic: apns.RINGWIRE_APNS_TOPIC,
     apnsUrl: 'http://127.0.0.1:1',
   })
-  // A file that everybody may read is a warning where it has a secret, and that alone.
+  // A file that everybody may read is only a warning if it has a secret.
   expect(loaded.ok && loaded.config.secretFiles).toEqual([env.RINGWIRE_APNS_KEY_FILE ?? ''])
 })
 

@@ -21,7 +21,7 @@ import { createDelivery } from './delivery.ts'
 /** Right after the calls of these tests have ended. */
 const justOver = 1_000_000 + 5_001
 let time = justOver
-/** What is left in the outbox of the call, and the rows of which it was said that everybody was told. */
+/** The rows of the call in the outbox, and the rows that were reported as done. */
 let left: LeftRow[]
 let toldRows: number[]
 beforeEach(() => {
@@ -34,7 +34,7 @@ const leave = (...versions: readonly number[]) => {
   left = versions.map((version) => ({ row: version * 10, version }))
 }
 
-/** A callee with one session, and what it was told. */
+/** A callee with one session, and the pushes that it got. */
 function setUp(openedAt = 0) {
   const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const callee = participant('callee', 'doctor')
@@ -601,7 +601,7 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
   leave()
   expect(await delivery.catchUp({ ...call, version: 7 })).toBe('done')
   expect(heard).toHaveLength(4)
-  // It does not know whether the one before was told: nothing else is left, so it was.
+  // It does not know whether the previous step is done: no other row is left, so it is.
   const nine: Step = { ...at(5), call: { ...at(5).call, version: 9 } }
   leave(9)
   expect(await delivery.apply(nine)).toBe(true)

@@ -184,7 +184,7 @@ describe('over a store, and a delivery that is as a test says', () => {
     await outbox.flush()
     canRemove = true
     const more = await commitMany(600)
-    // So many at once do not wait for the sweep.
+    // This many at once do not wait for the sweep.
     more.forEach(outbox.told)
     await until('nothing is left', () => left() === 0)
     expect(errors).toEqual([])

@@ -41,7 +41,7 @@ test('[TOK5] by networks: the right-most entry that is no trusted proxy', () => 
   expect(client(trust, '10.0.0.1', '6.6.6.6, 203.0.113.7, 10.1.1.1')).toBe('203.0.113.7')
   expect(client(trust, '::ffff:10.0.0.1', '203.0.113.7')).toBe('203.0.113.7')
   expect(client(trust, '::1', '2001:db8::7, fd00::1')).toBe('2001:db8::7')
-  // Whoever is no proxy may write what it likes.
+  // A client that is not a proxy may write anything there.
   expect(client(trust, '192.0.2.1', '203.0.113.7')).toBe('192.0.2.1')
   expect(client(trust, '10.0.0.1', '10.0.0.3, 10.0.0.2')).toBe('10.0.0.3')
   expect(client(trust, '10.0.0.1')).toBe('10.0.0.1')

@@ -144,7 +144,7 @@ test('[LOG2] limits and failed authentications are told with their code, and not
   await Bun.sleep(1)
   expect(read()).toHaveLength(1 + boundedLines)
   expect(read()[1]).toMatchObject({ message: 'authentication failed', code: 'PRODUCT_AUTH_INVALID_SECRET' })
-  // Who asked can still read the answer.
+  // The client can still read the answer.
   expect(await responses[0]?.json()).toEqual({ error: { code: 'PRODUCT_AUTH_INVALID_SECRET' } })
 })
 

@@ -7,7 +7,7 @@ import { makeCertificates } from '@ringwire/testkit/certificates'
 import { createAddressGuard } from './addresses.ts'
 import { type Answer, createPost, noConnection, type PostOptions } from './post.ts'
 
-/** 127.0.0.1 may be asked; 127.0.0.2 stands for what must never be reached. */
+/** 127.0.0.1 may get requests; 127.0.0.2 stands for an address that must never be reached. */
 const guard = createAddressGuard(['127.0.0.1/32'])
 const open: (Server | TcpServer)[] = []
 afterEach(() => {

@@ -54,7 +54,7 @@ async function start(): Promise<(ms: number) => Promise<void>> {
   intervals.mockImplementation((() => 0) as unknown as typeof setInterval)
   online.start()
   const [work] = intervals.mock.calls.at(-1) as unknown as [() => void]
-  /** So long passes; what is due then has been done. */
+  /** This time passes; everything that is due then has been done. */
   return async (ms) => {
     now += ms
     work()

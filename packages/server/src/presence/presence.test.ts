@@ -27,7 +27,7 @@ function setUp() {
   /** How many were asked for in each read of the calls. */
   const reads: number[] = []
   const onRead: { next?: () => void } = {}
-  /** The sessions that were told something. */
+  /** The sessions that got a push. */
   const appended: string[] = []
   const sessions = createMemorySessions({ windowMs: 1_000, resumeWindowMs: 1_000 })
   const presence = createPresence({
@@ -154,7 +154,7 @@ test('[PRES1] what changed while the store failed in the middle of a round is to
   for (const id of ['one', 'two']) await presence.watch(as(id), [ben, eva])
   await come('b', 'ben')
   await come('e', 'eva')
-  // Of ben it is known, of eva it is not, and one of the two who watch cannot be told.
+  // The state of ben is known, that of eva is not, and one of the two watchers cannot get a push.
   for (const name of ['eva', 'one']) failing.add(name)
   await rounds(2)
   expect(told).toEqual([true])
@@ -191,7 +191,7 @@ test('[PRES1] one participant has 400 of the people that nobody looked at yet, o
     ok: false,
     error: { code: 'RATE_LIMITED' },
   })
-  // Who is looked at already is nobody's share.
+  // A person who is looked at already counts for nobody.
   expect(await presence.watch(as('s2', 'ann'), people(0))).toMatchObject({ ok: true })
   expect(await presence.watch(as('other', 'eva'), people(400))).toMatchObject({ ok: true })
   await rounds(1)

@@ -18,7 +18,7 @@ const message = (forMs = 60_000): PushMessage => ({
 })
 const accepted: Pushed = { result: 'accepted', reason: '200' }
 
-/** A push service that answers as it is told; what is asked for and becomes of it. */
+/** A push service that answers as the test says; the requests and their results. */
 function setUp(answer: (n: number, signal: AbortSignal) => Promise<Pushed>, attemptMs = 5_000) {
   const sent: SentResult[] = []
   const repeated: string[] = []

@@ -118,7 +118,7 @@ test('[GROUP1] [PUSH2] a member who declines is pushed to no more, wherever that
     await turns()
     expect(sent.slice(0, 3).map(({ signal }) => signal?.aborted)).toEqual([false, true, false])
     expect(whats().slice(3)).toEqual(['member-1 call.wake_cancelled'])
-    // It is told once, also when the rest hears that the ring is over.
+    // It is reported once, also when the others hear that the ring is over.
     commit(leaveGroup(declined, ['member-2'], 0))
     await turns()
     expect(sent[2]?.signal?.aborted).toBe(true)

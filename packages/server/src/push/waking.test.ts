@@ -29,7 +29,7 @@ function devicesOf({ product, callee }: RingingCall): readonly Device[] {
   return Object.entries(addresses).map(([deviceId, address]) => ({ participant, deviceId, address, registeredAt: 0 }))
 }
 
-/** Somebody with a device of each platform, none of them connected; resolves with the next so many pushes. */
+/** Somebody with a device of each platform, none of them connected; resolves with the next pushes. */
 function setUp(call: RingingCall, known: Call = call, { sender, devices, ...parts }: Parts = {}) {
   const registered = devicesOf(call)
   const sent: string[] = []
@@ -80,7 +80,7 @@ async function turns(): Promise<void> {
   for (let n = 0; n < 20; n++) await Promise.resolve()
 }
 
-/** A store that is away for so many reads, while time stands still but for what a test lets pass. */
+/** A store that is away for `times` reads, while time stands still but for what a test lets pass. */
 function away(times: number, call: RingingCall) {
   jest.useFakeTimers()
   const left = { reads: times }

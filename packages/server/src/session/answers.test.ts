@@ -22,7 +22,7 @@ function connect(sessionId: string, extended = false): string {
   return sessionId
 }
 
-/** The caller of an accepted call has been told so; `early`: it had sent its offer before that. */
+/** The caller of an accepted call has got the accept; `early`: it had sent its offer before that. */
 function callerOf(sessionId: string, { extended = false, early = false } = {}): string {
   connect(sessionId, extended)
   stepsOf(table).hold(sessionId, 'call', true, true, 1)
@@ -51,7 +51,7 @@ function tell(sessionId: string, ...pushes: readonly Push[]): void {
   for (const push of pushes) table.append(sessionId, push)
 }
 
-/** Its socket dies, and its device comes back as a new session; what that one is told. */
+/** Its socket dies, and its device comes back as a new session; answers the pushes to that session. */
 function comesBack(from: string, to: string, extended = false): string[] {
   const socket = table.sinkOf(from)
   if (socket !== undefined) table.detach(from, socket, false, 0)

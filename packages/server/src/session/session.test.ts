@@ -33,7 +33,7 @@ test('[RES2] under an earlier epoch a client goes on from where the log was the 
   expect(comeBack('first', 1)).toBe('second')
   table.append(id, relay)
   lose()
-  // It never got the new epoch: what it saw as 2 is of the other log.
+  // It never got the new epoch: its number 2 belongs to the other log.
   expect(comeBack('first', 2)).toBeUndefined()
 
   takeOver()

@@ -8,7 +8,7 @@ const options = { windowMs: 1_000, resumeWindowMs: 1_000, newEpoch: () => 'epoch
 
 let table: SessionTable
 let handed: string[]
-/** Those of them that are not to be told before they are saved. */
+/** The pushes among them that must be saved before they are sent. */
 let savedFirst: string[]
 beforeEach(() => {
   table = createSessionTable({ ...options, isShared: true })
@@ -243,7 +243,7 @@ for (const kind of ['stop', 'final'] as const) {
       table.resume(request, { sessionId: 'a', participant, deviceId: 'phone', extended }, sink(), 0)
       comeBack('b')
       table.append('b', ring)
-      // It answered itself, or was told.
+      // It answered itself, or got the push.
       table.appendRung(participant, end, kind === 'stop' ? ['b'] : [])
       expect(handed).toEqual(kind === 'stop' ? ['ring', 'ring'] : ['ring', 'ring', 'end'])
       table.prove('b', handed.length - 1)

@@ -96,7 +96,7 @@ test('[ORD1] after a stall what waits is read when its client answers a ping of 
   it.doubt()
   it.receive('1')
   it.receive('2')
-  // The client of before answered this one, perhaps long ago.
+  // The earlier client answered this ping, perhaps long ago.
   pong(it)
   await Bun.sleep(0)
   expect([world.handled, world.pings.length]).toEqual([[], 2])

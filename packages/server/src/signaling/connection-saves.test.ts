@@ -1,4 +1,4 @@
-// What a socket is told, and what waits until it is saved.
+// The messages that a socket gets, and those that wait until they are saved.
 import { beforeEach, expect, test } from 'bun:test'
 import { connection, flush, reset, session, world } from './connection.fixture.ts'
 import type { Connection } from './connection.ts'

@@ -204,7 +204,7 @@ test('[LOG2] each message of a client is told of with how it was answered', asyn
   const { ask, answered } = setUp()
   await ask(candidate)
   await ask(end)
-  // What is wrong with its data does not hide what it was.
+  // An error in its data does not hide the request.
   await ask({ event: 'call.end' })
   await ask({ ...candidate, data: { call_uuid: callUuid, candidate: { candidate: 'x'.repeat(9_000) } } })
   await ask({ event: 'no.such' })

@@ -22,7 +22,7 @@ afterEach(async () => {
   expect(errors.splice(0)).toEqual([])
 })
 
-/** What is added while the store is away is refused, as by one that does not answer. */
+/** Entries that are added while the store is away are refused, as by a store that does not answer. */
 const begin = (): Recorder =>
   createRecorder({
     store: {

@@ -25,7 +25,7 @@ test('[OTEL1] nodes sample the same share of the calls, and a larger ratio has a
   expect(sampledAt(1).size).toBe(calls.length)
   expect(sampledAt(0).size).toBe(0)
   const [tenth, half] = [sampledAt(0.1), sampledAt(0.5)]
-  // Six times the standard deviation of so many coins.
+  // Six times the standard deviation of this many coins.
   expect(Math.abs(tenth.size - 400)).toBeLessThan(115)
   expect(Math.abs(half.size - 2_000)).toBeLessThan(190)
   expect(tenth.isSubsetOf(half)).toBe(true)

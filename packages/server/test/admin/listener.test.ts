@@ -34,7 +34,7 @@ describe('on a loopback address', () => {
       'ringwire_requests_total{event="/v1/call/session-token",result="200"}': 2,
       'ringwire_call_setup_seconds_count{phase="ring"}': 1,
     })
-    // The caller's first message settles its place: that one goes the long way.
+    // The caller's first message settles its place: this message goes the long way.
     expect(sum('ringwire_relays_total{event="webrtc.ice_candidate"')).toBe(3)
     expect(sum('ringwire_relay_bytes_total')).toBeGreaterThan(300)
     expect(sum('ringwire_store_seconds_count{store="database",operation="commit"}')).toBeGreaterThan(1)

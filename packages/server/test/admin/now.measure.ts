@@ -9,7 +9,7 @@ import { finish } from '../scenarios/calls/composition.ts'
 import { adminUrlOf, startObserved } from './observed.ts'
 
 const sockets = 10_000
-/** No participant may have more than 20, and a machine opens so many at once. */
+/** No participant may have more than 20, and a machine opens 100 at once. */
 const [ofParticipant, atOnce] = [10, 100]
 const token = 'a-token-that-only-tests-know'
 

@@ -2,7 +2,7 @@ import type { CallRecord, HistoryResponse } from '@ringwire/protocol/rest'
 import type { Call } from '../../src/call/call.ts'
 import type { CallRow, EventRow, History, StoreKind, Trace } from './recording.ts'
 
-/** Asks the database of a run, past the service. What is asked for is SQL of PostgreSQL and of SQLite alike. */
+/** Asks the database of a run, past the service. The SQL must work in PostgreSQL and in SQLite alike. */
 // biome-ignore lint/suspicious/noExplicitAny: rows of any statement.
 export type Query = (statement: string) => Promise<any[]>
 

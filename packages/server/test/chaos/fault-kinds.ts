@@ -18,7 +18,7 @@ export const ofEndpoints = ['endpoint fails', 'node killed before delivery'] as 
 const lasting = ['node stopped for a minute', 'all nodes stopped'] as const
 /** In s. */
 const lastingFromS = 600
-/** What is done in several ways is recorded with how it was done. */
+/** A fault that happens in several ways is recorded with the way. */
 export type FaultKind = (
   | typeof always
   | typeof ofPostgres
@@ -44,7 +44,7 @@ export function faultKindsOf(composition: Composition): readonly FaultKind[] {
   return [
     ...always,
     ...(store === 'postgresql' ? ofPostgres : []),
-    // Who reaches a cluster goes to the addresses that it names: nothing is between.
+    // A client of a cluster goes to the addresses that the cluster names: nothing is between.
     ...(nodes > 1 ? shared.filter((kind) => redis !== 'cluster' || kind !== 'node cut from Redis') : []),
     ...(hasEndpoints(composition) ? ofEndpoints : []),
   ]

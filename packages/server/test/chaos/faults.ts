@@ -45,7 +45,7 @@ export interface Faults {
 
 /** Time with nothing wrong between two faults, in ms: from this to twice this. */
 const quietMs = 1_500
-/** On a busy machine nodes take long to start: a short run goes on until there were so many kinds. */
+/** On a busy machine nodes take long to start: a short run goes on until there were this many kinds. */
 const fewestKinds = 3
 /** How often two different things go wrong at once. */
 const doubleChance = 0.2
@@ -114,7 +114,7 @@ export function createFaults({ world, options, phones, random, at, onFault }: Fa
   }
 }
 
-/** What was done to all nodes is not to be done to one of them meanwhile, nor the other way round. */
+/** A fault of all nodes must not meet a fault of one of them, nor the other way round. */
 function isOneOf(target: string, taken: string | undefined): boolean {
   const isOfNodes = (name: string | undefined) => name?.startsWith('node') ?? false
   return target === taken || ([target, taken].includes(allNodes) && isOfNodes(target) && isOfNodes(taken))

@@ -11,7 +11,10 @@ const restartPauseMs = 100
 /** Long after the time to drain: a node that has not ended by then never will. */
 const endPatienceMs = 60_000
 
-/** Whether a line of the log is of an error that is no store's; one that does not start says so too, and is tried again. */
+/**
+ * Whether a line of the log has an error that does not come from a store; a node that does not start says so too, and is
+ * tried again.
+ */
 function isBug(line: string): boolean {
   if (!line.includes('"level":"error"')) return false
   const { error, message } = JSON.parse(line)

@@ -14,11 +14,11 @@ export interface PersonOptions {
   readonly timers: Timers
   /** A uuid that no other call has. */
   readonly newUuid: () => string
-  /** Everything takes so many times longer; 1 where it is not given. */
+  /** Everything takes this many times longer; the default is 1. */
   readonly pace?: number
   /** It has other phones, too: an answered call whose place is not here is on one of them. */
   readonly hasOthers?: boolean
-  /** What it does beside calling and answering; nothing where they are not given. */
+  /** Its habits besides calling and answering; nothing by default. */
   readonly habits?: Habits
 }
 
@@ -30,7 +30,7 @@ export interface Handset {
 
 /** Pauses in ms; a person is never idle for long. */
 const pauses = { betweenCalls: 500, decision: 500, relay: 120, talk: 1_200, retry: 300 } as const
-/** Who waits for the other to hang up does it at the latest after this. */
+/** A person who waits for the other to hang up does it at the latest after this. */
 const longestTalkMs = 6_000
 /** How often it is a row of long relays that is sent. */
 const longChance = 0.002
@@ -38,8 +38,8 @@ const longChance = 0.002
 const mostCalls = 3
 
 /**
- * Somebody who calls others without pause and answers, or not, when called. What a phone says about a call is believed;
- * what it does not know is asked again, until there is an answer.
+ * Somebody who calls others without pause and answers, or not, when called. A person believes what a phone says about a
+ * call, and asks again about unknown ones, until there is an answer.
  */
 export class Person {
   readonly userId: string
@@ -214,7 +214,7 @@ export class Person {
       const mark = `${call.callUuid} ${++call.relayed}${isLong ? ` ${relayLimits.sdpBytes - this.random.int(4_096)}` : ''}`
       const type = call.side === 'caller' ? 'offer' : 'answer'
       const data = { call_uuid: call.callUuid }
-      // What has no reply is not sent with another number: nobody knows whether it came.
+      // A request without a reply is not sent with another number: nobody knows whether it came.
       if (isLong || call.relayed % 8 === 1)
         void this.phone.request(`webrtc.${type}`, { ...data, sdp: { type, sdp: mark } })
       else {

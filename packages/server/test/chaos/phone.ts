@@ -187,7 +187,7 @@ export class Phone {
     if (!this.ready) await new Promise<void>((resolve) => this.whenReady.push(resolve))
   }
 
-  /** Everything that the service has to say about what was asked so far: nobody knows this event [ENV3, ORD1]. */
+  /** Everything that the service has to say about the requests so far: nobody knows this event [ENV3, ORD1]. */
   async settle(): Promise<void> {
     while ((await this.request('test.settle', {})) === undefined) await this.online()
   }

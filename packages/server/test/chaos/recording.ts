@@ -151,7 +151,7 @@ export interface Header {
   readonly decides?: true
   readonly nodes: number
   readonly store: StoreKind
-  /** A recording of before there was a choice has none. */
+  /** A recording from before there was a choice has none. */
   readonly redis?: RedisKind
   readonly users: number
   readonly durationS: number
@@ -162,7 +162,7 @@ export interface Header {
   readonly crashes: readonly Crash[]
   /** An older recording has none. */
   readonly bugs?: readonly Bug[]
-  /** Who or what did not come to an end after the last fault. */
+  /** The people and parts that did not come to an end after the last fault. */
   readonly stuck: readonly string[]
   /** People with several phones, or with base clients: their traces are not among these. */
   readonly apart?: readonly string[]

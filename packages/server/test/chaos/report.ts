@@ -6,7 +6,7 @@ import { storyOf, visitsOf } from './story.ts'
 
 /** Violations that are printed one by one, and of those whose calls, or sockets, are told in full. */
 const printed = { violations: 50, stories: 3 } as const
-/** A run of so many seconds has each kind of fault so often. */
+/** A run of this many seconds has each kind of fault this many times. */
 const longRunS = 1_200
 const enough = 20
 

@@ -14,7 +14,7 @@ import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
 /** Tells what people do beside calling and answering from what else is drawn from a seed. */
 const habitsSalt = 0x2c1b3c6d
-/** Each has so many members, the first of them another one. */
+/** Each has `groupSize` members, the first of them another one. */
 const groupNames = ['first', 'second'] as const
 const groupSize = 4
 /** The shortest that a group may ring, in ms. */
@@ -29,7 +29,7 @@ const endPatienceMs = 40_000
  * no endpoint fails, makes it wait for 2 min.
  */
 const hookPatienceMs = 200_000
-/** What goes wrong with nobody to blame is put right in this time: a node looks after its logs every 5 s. */
+/** A fault with nobody to blame is put right in this time: a node looks after its logs every 5 s. */
 const lastNewsMs = 6_000
 
 interface Participant {

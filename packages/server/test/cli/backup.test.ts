@@ -87,7 +87,7 @@ test('a backup while calls are made holds all that was answered before, and the 
   await calling
   // They went on meanwhile.
   expect(answered.length).toBeGreaterThan(before[2]?.length ?? 0)
-  // Nobody writes any more: what was written last is in the log of the database alone.
+  // Nobody writes any more: the last writes are only in the log of the database.
   targets.push(join(backups, 'four'))
   before.push([...answered])
   expect((await box.run(`backup ${targets[3]}`)).code).toBe(0)
@@ -104,7 +104,7 @@ test('a backup while calls are made holds all that was answered before, and the 
 
   const target = targets[2] ?? ''
   const restored = await other.serve({ env: { ...env, RINGWIRE_DATA_DIR: target } })
-  // Tokens of before are valid: the secrets came along.
+  // Earlier tokens are valid: the secrets came along.
   const history = await fetch(`${restored.url}/v1/calls/history?limit=100`, {
     headers: { Authorization: `Bearer ${token}` },
   })

@@ -49,7 +49,7 @@ describe('two phones', () => {
     expect((await envelope(caller, '<', 'auth.ok')).data).toMatchObject({ user_id: 'ann', role: 'customer' })
     await envelope(callee, '<', 'auth.ok')
 
-    // The token may call one role alone, so the role need not be typed.
+    // The token may only call one role, so the role need not be typed.
     caller.type('invite ben')
     expect(await envelope(caller, '>', 'call.invite')).toMatchObject({
       request_id: '1',
@@ -76,7 +76,7 @@ describe('two phones', () => {
     for (const typist of [caller, callee]) typist.type('quit')
     const ended = await Promise.all([caller.ended, callee.ended])
     expect(ended.map(({ code }) => code)).toEqual([0, 0])
-    // Standard output is envelopes alone, and none of it is a token; what to type is on standard error.
+    // Standard output only has envelopes, and no token; what to type is on standard error.
     for (const { out, err } of ended) {
       for (const line of out.trim().split('\n')) expect(line).toMatch(/^[<>] \{"event":"/)
       expect(out + err).not.toContain('eyJ')

@@ -247,7 +247,7 @@ describe('starts', () => {
     // Its key is not listed any more [KEY1].
     expect(await historyWith(ofA)).toBe(401)
     expect((await askToken(second, 'a', secret)).body).toMatchObject({ error: { code: 'PRODUCT_AUTH_INVALID_KEY' } })
-    // Whoever asks has not heard of the new secret yet.
+    // The client does not know the new secret yet.
     for (const known of [secret, fresh]) expect((await askToken(second, 'b', known)).status).toBe(200)
   })
 

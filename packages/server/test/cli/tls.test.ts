@@ -34,7 +34,7 @@ test('TLS of the service: 1.3, and of 1.2 only forward-secret ciphers', async ()
   expect(await agreed(url, {})).toStartWith('TLSv1.3 ')
   const old = { maxVersion: 'TLSv1.2' } as const
   expect(await agreed(url, { ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' })).toStartWith('TLSv1.2 ')
-  // The key of the certificate alone would open what was recorded.
+  // The key of the certificate would be enough to open a recording.
   for (const ciphers of ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'AES128-SHA', 'ECDHE-RSA-AES128-SHA']) {
     expect([ciphers, await agreed(url, { ...old, ciphers })]).toEqual([ciphers, undefined])
   }
@@ -62,7 +62,7 @@ test('a certificate that is not trusted is named as such by the commands that co
       )
       const trusted = { ...env, NODE_EXTRA_CA_CERTS: certificates.ca }
       expect(await box.run(command, { env: trusted })).toMatchObject({ code: 0 })
-      // Its authority is known, and it is of another name.
+      // Its authority is known, and it has another name.
       const other = command.replace('127.0.0.1', '127.0.0.2')
       expect(await box.run(other, { env: trusted })).toMatchObject({
         code: 1,

@@ -6,7 +6,7 @@ export interface Typist {
   type(line: string): void
   /** The end of the input. */
   endInput(): void
-  /** The next text that fits, after those that were waited for before; of a pipe, of standard output alone. */
+  /** The next text that fits, after those that were waited for before; of a pipe, only of standard output. */
   sees(pattern: RegExp): Promise<RegExpExecArray>
   readonly ended: Promise<Ended>
   kill(): void

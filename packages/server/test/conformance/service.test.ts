@@ -111,7 +111,7 @@ function swap(): Fault {
   }
 }
 
-/** What was missed does not come again: an offer on a socket at which nothing rang before. */
+/** Missed messages do not come again: an offer on a socket at which nothing rang before. */
 function forget(): Fault {
   let hasRung = false
   return {

@@ -136,7 +136,7 @@ export function registerDevicesContract(name: string, open: () => Promise<Device
       const [before, now] = [fcm(), fcm()]
       await devices().put(put(ben, 'phone', before))
       await devices().put(put(ben, 'phone', now, start + 1))
-      // What a push service says of an address that was replaced meanwhile is about that one.
+      // The answer of a push service about an address that was replaced meanwhile is about that address.
       expect(await devices().forget(ben, 'phone', before)).toBe(false)
       expect(await idsOf(ben)).toEqual(['phone'])
       expect(await devices().forget(ben, 'phone', now)).toBe(true)

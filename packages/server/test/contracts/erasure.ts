@@ -296,7 +296,7 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
     test('[SRV2] an erasure that was interrupted is counted whole by whoever goes on with it', async () => {
       const { participant: ann } = await over(130)
       const failing = erasingCalls(true)
-      // Whoever waits for it hears that it goes on, or that it failed.
+      // A process that waits for it hears that it goes on, or that it failed.
       await failing.erase(ann).catch(() => undefined)
       const next = erasingCalls(false)
       for (;;) {

@@ -69,7 +69,7 @@ export function registerLimitsContract(name: string, open: () => Promise<Counter
         latest = Math.min(latest, answered + answer.retryAfterMs)
         expect(earliest).toBeLessThanOrEqual(latest + 2)
         expect(asked).toBeLessThan(latest + 2)
-        // What is tested is that time passes.
+        // The test needs time to pass.
         await Bun.sleep(20)
       }
     })

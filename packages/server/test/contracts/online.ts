@@ -72,7 +72,7 @@ export function registerOnlineContract(name: string, open: () => Promise<OnlineH
       await goes('b', ann, harness.other)
       await comes('a', ann)
       const first = (await harness.webhooks[0]?.claim(new Map([[hook.id, 100]])))?.claimed ?? []
-      // What comes after it waits.
+      // Later ones wait for it.
       expect(first.map(({ type }) => type)).toEqual(['participant.online'])
       await harness.webhooks[0]?.settle(first.map(({ id }) => attempted(id)))
       expect(await told()).toEqual([

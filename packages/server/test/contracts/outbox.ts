@@ -15,11 +15,11 @@ export interface OutboxHarness {
   forge(step: Step): Promise<void>
   /** How many rows are there. */
   rows(): Promise<number>
-  /** Lets so many ms pass for what waits in the outbox. */
+  /** Lets this many ms pass for the rows that wait in the outbox. */
   pass(ms: number): Promise<void>
   /** Removes a call as a version does that knows no outbox. */
   dropCall(call: Call): Promise<void>
-  /** Leaves the last step of so many new calls there. */
+  /** Leaves the last step of `count` new calls there. */
   fill(count: number): Promise<void>
   /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
   reopen(between?: () => Promise<void>): Promise<void>

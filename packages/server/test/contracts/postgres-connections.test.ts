@@ -11,7 +11,7 @@ import { type Databases, openDatabases } from '../support/postgres.ts'
  */
 
 const limitMs = 2_000
-/** What is not refused on purpose may wait for longer: a busy machine takes its time to make connections. */
+/** Connections that are not refused on purpose may wait for longer: a busy machine takes its time to make connections. */
 const patientMs = 10 * limitMs
 
 let server: Databases
@@ -61,7 +61,7 @@ function answerNobody(): { next(): Promise<void> } {
   return { next: () => made.promise }
 }
 
-/** Until so many statements wait for a lock: in this database, for others have theirs on the same server. */
+/** Until `count` statements wait for a lock: in this database, for others have theirs on the same server. */
 async function waits(count: number): Promise<void> {
   const waiting = `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`

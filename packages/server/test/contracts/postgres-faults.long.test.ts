@@ -15,7 +15,7 @@ import { openHarness, type PostgresHarness } from './postgres-harness.ts'
  */
 
 const limitMs = 5000
-/** What a busy machine may add before a timer is heard. */
+/** The delay that a busy machine may add to a timer. */
 const slackMs = 1500
 
 let server: Postgres

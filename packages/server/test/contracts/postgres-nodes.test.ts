@@ -29,7 +29,7 @@ const quiet = {
   keptMs: 86_400_000,
   onDeath() {},
   onError(error: unknown) {
-    // A beat that is answered too late is none, and the next one comes: on a busy machine that is nobody's fault.
+    // A beat that is answered too late does not count, and the next one comes: on a busy machine that is nobody's fault.
     if (!(error instanceof StoreError)) errors.push(error)
   },
 }
@@ -116,10 +116,10 @@ test('[END3] the clock of the database jumps, and its answers take longer: the o
   await until('they know each other', knowEachOther)
   expect(Math.abs(off())).toBeLessThan(soon(500))
   await jumpTo(server, url, -30_000, 0.02)
-  // Two beats; the better samples of before would last sixteen.
+  // Two beats; the better earlier samples would last sixteen.
   await until('the jump is known', () => off() < -29_000, 4_000)
   await jumpTo(server, url, 0)
-  // Both go on counting: neither takes the other's last word for one of long ago, and itself for alone.
+  // Both go on counting: neither takes the other's last word for an old one, and itself for the only node.
   const knew: boolean[] = []
   const isKnown = ({ clock }: PostgresNodes) => Math.abs(clock.now() - Date.now()) < 500
   await until('the jump back is known', () => knew.push(knowEachOther()) > 0 && isKnown(one) && isKnown(two), 4_000)
@@ -235,7 +235,7 @@ test('[END3] a node serves from when it says so: until then nobody could come ba
   expect(errors).toEqual([])
 }, 240_000)
 
-/** Outages of 4 s, of which the first began so many ms ago, and each other one 5 s after the one before it. */
+/** Outages of 4 s, of which the first began `agoMs` ago, and each other one 5 s after the previous one. */
 const writeOutages = (agoMs: number, count = 1) =>
   server.query(
     `INSERT INTO outages (began_at, ended_at)

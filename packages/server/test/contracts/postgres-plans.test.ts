@@ -259,7 +259,7 @@ describe('every read finds its rows through an index', () => {
     const counts = rows.flatMap((row) =>
       [...row['QUERY PLAN'].matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n)),
     )
-    // Those of one millisecond are sorted, in groups of 32 and more.
+    // Rows of one millisecond are sorted, in groups of 32 and more.
     expect(Math.max(...counts)).toBeLessThan(150)
   })
 
@@ -332,7 +332,8 @@ describe('every read finds its rows through an index', () => {
     // The indexes were made by reading the tables.
     await until('their reads are counted', async () => (await counters()).every(({ scans }) => scans > 0))
     await fresh.reopen(async () => {
-      // Whoever made them hands the rest of its counts over when its session ends, which the client does not wait for.
+      // The connection that made them hands the rest of its counts over when its session ends, which the client does not
+      // wait for.
       const sessions = `SELECT pid FROM pg_stat_activity
         WHERE datname = '${fresh.database}' AND starts_with(application_name, 'ringwire')`
       await until('its sessions have ended', async () => (await server.query(sessions)).length === 0)

@@ -43,7 +43,7 @@ test('calls that ended before the instant go with their events, the others stay'
   await store.transition(old, (call) => ({ steps: [ended(call as LiveCall, now - 1)] }))
   await store.transition(young, (call) => ({ steps: [ended(call as LiveCall, now)] }))
   await fill(harness.url, 1200, now - 5)
-  // Two nodes at once leave each other's rows alone.
+  // Two nodes at once do not touch each other's rows.
   const other = await openPostgres({ url: harness.url })
   const removed = await Promise.all([harness.stores().prune(now), other.prune(now)])
   expect((removed[0] ?? 0) + (removed[1] ?? 0)).toBe(1201)

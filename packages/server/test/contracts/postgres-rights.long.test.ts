@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.dispose())
 
-/** Everything that a service and the commands beside it do in the database. */
+/** Everything that a service and the commands next to it do in the database. */
 /** A call to a group that is cancelled, and of which the member is erased. */
 async function callGroup(calls: CallStore, member: Participant): Promise<void> {
   const caller = actorOf({ ...member, userId: 'caller' })

@@ -228,7 +228,7 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       ] as const) {
         await store().revoke(name, before, 10)
       }
-      // What was written in the same millisecond as the last one stays, too.
+      // A revocation from the same millisecond as the last one stays, too.
       await Bun.sleep(2)
       await store().revoke('old-5', 1500, 1_000_000)
       await store().pruneRevocations(2000)

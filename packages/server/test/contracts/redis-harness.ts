@@ -48,7 +48,7 @@ export function harnessOf({ nodes, flush, close }: Nodes, sessions: Sessions): S
   const settled = async () => {
     await Promise.all(nodes.map((node) => node.settled()))
   }
-  /** What sessions with an owner have told is in its memory. */
+  /** Sessions with an owner have their pushes in its memory. */
   const emptyStore = async () => {
     await settled()
     await flush()
@@ -77,12 +77,12 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     sinkToReplace: (id, ...how) => home(id).sinkToReplace(id, ...how),
     async resume(request, identity, sink, at) {
       const there = away(request.sessionId)
-      // What arrivals do [RES1]: the socket of before is retired first.
+      // As arrivals do [RES1]: the previous socket is retired first.
       const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity, sink, request.seq)
       await older?.retire()
       const open = await there.resume(request, identity, sink, at)
       if (open !== undefined) homes.set(request.sessionId, there)
-      // The node of before hears of it a moment later.
+      // The previous node hears of it a moment later.
       await settled()
       return open
     },

@@ -44,7 +44,7 @@ async function open(env: Environment): Promise<{ backend: Backend; removed: Prom
   return { backend, removed }
 }
 
-/** Calls that ended so many days ago, as both stores keep them. */
+/** Calls that ended the given numbers of days ago, as both stores keep them. */
 const insertSql = (days: readonly number[]) =>
   days
     .map(

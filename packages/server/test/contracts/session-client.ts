@@ -62,7 +62,7 @@ export async function cut(
   if (!detached) throw new Error('a session lost its socket, and it is not noted')
 }
 
-/** Comes back after what it has seen; false where it is refused. Whatever comes has to be the next in number. */
+/** Comes back after what it has seen; false where it is refused. Each push that comes has to be the next in number. */
 export async function resume(
   { sessions, settled }: SessionsHarness,
   client: WalkingClient,

@@ -14,12 +14,12 @@ export interface SessionsHarness {
   close(): Promise<void>
 }
 
-/** The windows of the adapter under test, in ms; far apart, so that one is not taken for the other. */
+/** The windows of the adapter under test, in ms; far apart, so that no test can mix them up. */
 export const windowMs = 60_000
 export const resumeWindowMs = 120_000
 export type OpenSessions = (options: { windowMs: number; resumeWindowMs: number }) => Promise<SessionsHarness>
 
-/** The `n` of what a socket was told, in order: every push of a test has one of its own. */
+/** The `n` of the pushes that a socket got, in order: every push of a test has one of its own. */
 export const numbersOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ data }) => data.n)
 export const seqsOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ seq }) => seq)
 

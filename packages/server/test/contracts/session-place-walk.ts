@@ -54,7 +54,7 @@ export async function walkPlace(harness: SessionsHarness, moves: readonly PlaceM
     if (move.what !== 'cut') for (const client of walk.clients) read(client)
     for (const client of walk.clients) checkOrder(client)
   }
-  // Whoever comes last finds what nobody has.
+  // The last one finds what nobody has.
   if (walk.holder.line === undefined) await take(walk, true, true)
   await harness.settled()
   read(walk.holder)

@@ -29,7 +29,7 @@ export const sessionMoves: fc.Arbitrary<SessionMove> = fc.oneof(
   often(2, fc.record({ what: fc.constant('stranger' as const), how: fc.nat({ max: 4 }) })),
 )
 
-/** A log certainly holds so much: bytes are counted in more than one way. */
+/** A log certainly holds this much: bytes are counted in more than one way. */
 const surely = { events: 512, bytes: 900_000 } as const
 
 interface Walk {

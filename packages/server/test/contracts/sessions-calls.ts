@@ -9,7 +9,7 @@ const { ringing, stop, final } = pushes
 const keptOf = async (sessions: Sessions, id: string, call: string) =>
   (await stepsOf(sessions).answer(id, call, true)) || []
 
-/** What is sent for a call before it is accepted, and what is told of it by several processes at once. */
+/** The messages for a call before it is accepted, and what several processes say of it at once. */
 export function registerCallRules(given: () => SessionsHarness): void {
   const sessions = () => given().sessions
   const relay = (n: number, pad = 0): Push => pushes.relay('c', n, pad)
@@ -363,7 +363,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect(kept.map(({ source }) => source?.n)).toEqual([1, 4, 2])
     const peer = await openReady(sessions())
     await stepsOf(sessions()).hold(peer.id, 'c', true, true)
-    // What waits for the gate is later than what goes in front of it.
+    // Messages that wait for the gate are later than those that go before it.
     expect(await sessions().append(peer.id, from(6))).toBe('kept')
     await stepsOf(sessions()).openGate(peer.id, 'c', kept)
     const results: unknown[] = []

@@ -208,7 +208,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         else await sessions().append(dead.id, ringing('c', 1, 1))
         await given().settled()
         await sessions().detach(dead.id, dead.socket, false, 0)
-        // They looked, and nothing was there: the end was committed, and nobody had been told.
+        // They looked, and nothing was there: the end was committed, and no session had heard of it.
         const [other, back, next] = [
           await openReady(sessions(), { participant, extended: false, deviceId: 'another' }),
           await openReady(sessions(), { participant, extended: false, deviceId }),

@@ -22,7 +22,7 @@ import {
 } from './session-parts.ts'
 
 const { ringing, state, final, relay } = pushes
-/** Without a socket, a base session's log holds so much [REL2]. */
+/** Without a socket, a base session's log holds this much [REL2]. */
 const waitingLimits = { events: 256, bytes: 256 * 1024 } as const
 
 /** What a log holds, and for how long. */

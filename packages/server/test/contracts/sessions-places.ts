@@ -140,7 +140,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         await relays(sessions(), sessionId, 'other', [5])
         await given().settled()
         expect(numbersOf(taker.socket)).toEqual([1, 3])
-        // Numbers have no gaps: what was numbered is told.
+        // Numbers have no gaps: every numbered push is sent.
         expect(seqsOf(socket)).toEqual(extended ? [1, 2, 3, 4, 5] : [undefined, undefined, undefined])
         expect(numbersOf(socket)).toEqual(extended ? [1, 2, 3, 4, 5] : [2, 4, 5])
       })

@@ -162,7 +162,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       await relays(sessions(), seen.id, 'c', [6])
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual(upTo(6))
-      // One that has as much is of the same client, and so is any other where the socket gives no sign of life.
+      // A resume with as much comes from the same client, and so is any other where the socket gives no sign of life.
       expect(await sessions().sinkToReplace(seen.id, seen.identity, createSocket(), 4)).toBe(seen.socket)
       seen.socket.probe = async () => false
       expect(await sessions().sinkToReplace(seen.id, seen.identity, createSocket(), 3)).toBe(seen.socket)

@@ -198,7 +198,7 @@ describe('every read finds its rows through an index', () => {
         expect(searches).toEqual(indexes.map((index) => expect.stringContaining(range(index))))
         for (const step of searches.filter((step) => step !== byUuid))
           expect(step).toContain('product=? AND (started_at,call_uuid)>(?,?)')
-        // What is scanned is the page that was found.
+        // The only scan is over the page that was found.
         const isPage = steps[0] === 'CO-ROUTINE calls'
         expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual(isPage ? ['SCAN calls'] : [])
       }

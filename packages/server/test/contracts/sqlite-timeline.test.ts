@@ -51,7 +51,7 @@ test('[SRV2] [TRACE1] many entries of a participant are forgotten in small steps
   posted.length = 0
   const beside = openConnection(harness.database)
   beside.run('BEGIN IMMEDIATE')
-  // This thread does not wait for whoever writes beside it.
+  // This thread does not wait for the other writer.
   const forgetting = timeline.forgetParticipant(ann)
   beside.run('ROLLBACK')
   beside.close()

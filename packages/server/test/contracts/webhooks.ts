@@ -27,7 +27,7 @@ export interface WebhooksHarness {
   other(): WebhookStore
   /** Writes a step as another process would, unknown to the store. */
   forge(step: Step): Promise<void>
-  /** Lets so many ms pass for what waits. */
+  /** Lets this many ms pass for what waits. */
   pass(ms: number): Promise<void>
   /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
   reopen(between?: () => Promise<void>): Promise<void>
@@ -219,7 +219,7 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       }
       expect((await behind()).length).toBe(1)
       expect(await hooks().putOff([one.id])).toBe(false)
-      // What comes only now is put off when it is looked for.
+      // A delivery that comes only now is put off when it is looked for.
       await commit(ended(answer.call as LiveCall))
       expect(await claim(hooks(), one.id)).toEqual([])
       expect(await hooks().putOff([])).toBe(false)
@@ -317,7 +317,7 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
         responseStatus: null,
       })
       expect(await take()).toBe('')
-      // What comes late of a delivery that is over changes nothing.
+      // A late result of a delivery that is over changes nothing.
       await hooks().settle([attempted(id)])
       expect((await shown())?.status).toBe('failed')
       expect(await hooks().retry('another', id)).toBe(false)
@@ -593,7 +593,7 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
         dropSize + 1,
       ])
       expect(await hooks().prune(0, 0)).toBe(dropSize)
-      // Whoever is erased may be named in the rest.
+      // The rest may name the participant who is erased.
       await hooks().erase(participant('nobody'))
       expect([await left(), await pending(other.id)]).toEqual([0, ['webhook.test']])
     })

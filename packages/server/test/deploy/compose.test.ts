@@ -40,7 +40,7 @@ test('make-secrets.sh: a file for each secret of compose.yaml, of the user alone
   )
   expect(Object.keys(readSecrets(secrets)).sort()).toEqual(Object.keys(named).sort())
   for (const name of ['', ...Object.keys(named)]) expect(statSync(join(secrets, name)).mode & 0o077).toBe(0)
-  // Those of the images: Debian's Redis and PostgreSQL (whose start reads it as root), `nobody` of coturn, and ours.
+  // The users of the images: Debian's Redis and PostgreSQL (whose start reads it as root), `nobody` of coturn, and ours.
   const users: Record<string, number> = { node1: 10001, node2: 10001, redis: 999, postgres: 0, coturn: 65534 }
   const readers = Object.entries(services).flatMap(([name, service]) =>
     (service.secrets ?? []).map((secret) => `${users[name]} secrets.new/${secret}`),
@@ -71,7 +71,7 @@ test('it fits the schema of the Compose specification', () => {
   const results = (text: string) => {
     writeFileSync(join(work, 'compose.yaml'), text)
     const messages = linter.lintFiles([join(work, 'compose.yaml')], false).flatMap((result) => result.messages)
-    // What it says of style is its own.
+    // Its remarks about style do not count.
     return messages.filter(({ rule }) => /^(invalid|unknown)-/.test(rule)).map(({ message }) => message)
   }
   const text = readFileSync(join(deploy, 'compose.yaml'), 'utf8')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import type { Image } from './image.ts'
 
-/** What a container engine is told, beside the image. */
+/** The options of a container engine, besides the image. */
 export interface ContainerOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Arguments in place of CMD. */

@@ -104,7 +104,7 @@ function copy(rest: string, stage: Stage, stages: readonly Stage[], context: rea
 }
 
 function run(command: string, { directory, workdir }: Stage): void {
-  // What it installs is here: scripts/system.mjs.
+  // The packages that it installs are here: scripts/system.mjs.
   if (command === 'apt-get update && apt-get install -y --no-install-recommends busybox-static') return
   const cwd = join(directory, workdir)
   mkdirSync(cwd, { recursive: true })

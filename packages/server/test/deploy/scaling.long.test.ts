@@ -25,7 +25,7 @@ const patienceMs = 60_000
 /** A command that goes on, in a group of its own as in a terminal. */
 interface Terminal {
   says(pattern: RegExp, from?: number): Promise<RegExpMatchArray>
-  /** What it has said so far. */
+  /** Its output so far. */
   output(): string
   /** To all of its processes, as Ctrl-C goes; resolves when it has ended. */
   signal(signal: NodeJS.Signals): Promise<void>

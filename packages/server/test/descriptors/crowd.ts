@@ -46,7 +46,7 @@ export interface Newcomer {
   leave(): void
 }
 
-/** A client that connects, and is told something. `isBrowser`: it sends an Origin. */
+/** A client that connects, and gets an answer. `isBrowser`: it sends an Origin. */
 export function arrive(service: Service, token: string, isBrowser: boolean): Newcomer {
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   let code = ''

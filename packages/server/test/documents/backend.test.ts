@@ -150,7 +150,7 @@ test('[SRV1] [SRV2] [HOOK1] each request that a backend may make is on the page'
 })
 
 test('[TOK1] [KEY1] a session token, with which a client asks, and the public keys', async () => {
-  // One of before has the rights that it had.
+  // An earlier file has the rights that it had.
   writeFileSync(join(dir, 'ringwire.curl'), '', { mode: 0o644 })
   await sh(prepare)
   expect(statSync(join(dir, 'ringwire.curl')).mode & 0o777).toBe(0o600)

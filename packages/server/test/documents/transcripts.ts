@@ -41,7 +41,7 @@ class Stage {
     this.product = product
   }
 
-  /** What was shown already is told in a few words. */
+  /** A part that was shown already takes a few words. */
   soFar(text: string): void {
     this.lines.splice(0, this.lines.length, `(${text})`)
   }
@@ -103,7 +103,7 @@ class Stage {
 
 interface Talker {
   readonly client: Client
-  /** Without data it names the call alone. */
+  /** Without data it only names the call. */
   send(event: string, data?: object): void
   hear(event: string): Promise<void>
   /** The socket is gone: without a word, or with a close frame, as from a browser whose page goes. */
@@ -169,7 +169,7 @@ export const conversations: Readonly<Record<string, (stage: Stage) => Promise<vo
   async Missed(stage) {
     const ann = await stage.enter('Ann')
     const ben = await stage.enter('Ben', 'ben-phone')
-    // Whatever still comes to him is lost with the socket.
+    // Messages that still come to him are lost with the socket.
     ben.client.answersPings = false
     ann.send('call.invite', { ...callee, ring_timeout_ms: 1000 })
     await ann.hear('call.invited')
@@ -217,7 +217,7 @@ export const conversations: Readonly<Record<string, (stage: Stage) => Promise<vo
     const { ann, ben } = await answer(stage)
     stage.soFar('Ann called, and Ben answered.')
     const call_uuid = stage.callUuid
-    // What comes from now on is lost with the socket.
+    // Messages that come from now on are lost with the socket.
     ben.client.answersPings = false
     ann.send('webrtc.offer', { call_uuid, sdp: sdp('offer') })
     await ben.hear('webrtc.offer')

@@ -281,7 +281,7 @@ describe('a node that stops while Redis does not serve it', () => {
       const redis = await startRedis()
       const harm = (one: Service) => async () => {
         process.kill(redis.pid, 'SIGSTOP')
-        // It has said what is wrong: the connections of before are given up.
+        // It has said what is wrong: the earlier connections are given up.
         if (isKnown) await until('that is known', () => one.log.includes('"message":"Redis"'))
       }
       try {

@@ -62,7 +62,7 @@ interface Request {
   readonly callUuid: string
 }
 const inFlight = new Set<Request>()
-/** It happens at a request that makes enough of them, once so many transitions were acknowledged. */
+/** It happens at a request that makes enough of them, once this many transitions were acknowledged. */
 let kill: (() => void) | undefined
 let killAfter = 0
 
@@ -261,7 +261,7 @@ async function verifyPair(pair: Pair, news: [string, Told][], asked: Request[], 
   }
 }
 
-/** Whether a request took effect although nobody was told. */
+/** Whether a request took effect although its client got no answer. */
 function isWritten({ event }: Request, record: CallRecord | undefined): boolean {
   if (record === undefined || event === 'call.invite') return record !== undefined
   return (event === 'call.accept' ? record.accepted_at : record.ended_at) !== null

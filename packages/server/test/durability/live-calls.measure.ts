@@ -3,8 +3,8 @@ import { Postgres } from '../support/postgres.ts'
 import { startRedis } from '../support/redis.ts'
 
 /**
- * So many live calls of a node that is gone, and half as many that have just ended: for how long do event loops stand still
- * while others make up for it, at rest, where a node dies or starts beside them, and where one starts alone?
+ * Many live calls of a node that is gone, and half as many that have just ended: for how long do event loops stand still
+ * while others make up for it, at rest, if a node dies or starts next to them, and if a single node starts?
  * `npx bun packages/server/test/durability/live-calls.measure.ts [CALLS]`
  *
  * A stop counts by what the main thread ran in it: on a busy machine the rest is others'. With `PROFILE=DIRECTORY` each
@@ -29,7 +29,7 @@ async function start(nodeId: string): Promise<void> {
   const service = new Service({ ...env, RINGWIRE_NODE_ID: nodeId })
   services.set(nodeId, service)
   const since = performance.now()
-  // One that starts alone takes all calls over before it listens.
+  // A single node takes all calls over before it listens.
   await service.start().catch(() => {})
   while (!service.out.includes('Ringwire listens')) await Bun.sleep(100)
   const seconds = ((performance.now() - since) / 1_000).toFixed(1)
@@ -54,7 +54,7 @@ async function phase(what: string, isOver: () => Promise<boolean>): Promise<void
   console.log(`${what}: ${seconds} s, longest stops: ${longest.join(', ')}`)
 }
 
-/** The id of a session of a participant of `shop`: its tag is of the name by which the participant is known. */
+/** The id of a session of a participant of `shop`: its tag comes from the name by which the participant is known. */
 const idOf = (role: string, user: string) => `
   substr(translate(encode(sha256(convert_to(
     '4:${role.length}:' || length(${user}) || ':shop${role}' || ${user}, 'UTF8')), 'base64'), '+/', '-_'), 1, 3)

@@ -40,7 +40,7 @@ export async function evictKey(servers: readonly RedisServer[], key: string): Pr
 const mostTries = 50
 const againMs = 200
 
-/** How many keys there are of a session. */
+/** How many keys a session has. */
 export async function keysOf({ url }: RedisServer, sessionId: string): Promise<number> {
   const client = new Redis(url)
   const keys = await client.keys(`rw:*:*${sessionId}*`)

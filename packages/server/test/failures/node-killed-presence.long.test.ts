@@ -101,7 +101,7 @@ test('[PRES1] [INV5] who is in a call is seen from a third node, over an emptied
   await until('both are in a call', () => areInCall(true), seenMs)
 
   await flush(redis)
-  // Who comes now is told by a look after that.
+  // A look after that reports a person who comes now.
   const other = await connectExtended(three, { user_id: people.other, role: 'agent' })
   await until('somebody has come', () => stateOf(people.other)?.online === true)
   expect(areInCall(true)).toBe(true)

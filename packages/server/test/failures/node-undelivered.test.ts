@@ -65,7 +65,7 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
   await accepting.callee.die()
   await accepting.callee.connect()
   await hangUp(two, accepting, toAccept)
-  // What was not written is nobody's news.
+  // A step that was not written is nobody's news.
   const late = crypto.randomUUID()
   inviting.caller.url = two.url
   await inviting.caller.die()

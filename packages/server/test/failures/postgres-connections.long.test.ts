@@ -36,7 +36,7 @@ async function giveThemBack(): Promise<void> {
 
 registerDatabaseOutage('has no connection left', world, { isSlow: true, begin: takeAllConnections, end: giveThemBack })
 
-/** So many requests have to meet the end of a connection. */
+/** This many requests have to meet the end of a connection. */
 const enoughRefusals = 100
 
 test('[INV3] [END1] [EXT4] connections are ended in a storm: whoever asks again is through, each is told once', async () => {

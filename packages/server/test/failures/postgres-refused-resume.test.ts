@@ -4,8 +4,8 @@ import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { becomesReady, becomesUnready, toldOf, worldFor } from './world.ts'
 
 /**
- * Who comes back has a session before its calls can be read: both have to be so, or none. Connects that end with 1013 do not
- * count: all of them together are more than may be [WS7].
+ * A client that comes back has a session before its calls can be read: both have to be there, or neither. Connects that
+ * end with 1013 do not count: all of them together are more than may be [WS7].
  */
 const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: '5000', RINGWIRE_CONNECT_RATE: '3/600' } })
 
@@ -31,7 +31,7 @@ test('[RES2] [END3] [WS7] who was turned away as the database stood still, and s
   const back = coming.callee.comeBack()
   postgres.freeze('SIGCONT')
   await becomesReady(one, two)
-  // Whoever comes in the end is the one that it was.
+  // The client that comes in the end is the same one.
   expect((await back).data).toMatchObject({ recovered: true, active_calls: [{ holds_place: true }] })
   await staying.caller.next('call.ended', about(lost))
   expect(await historyOf(one, staying, lost)).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })

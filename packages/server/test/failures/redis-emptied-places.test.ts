@@ -18,7 +18,7 @@ async function callOf(more: object) {
   return { asCaller, caller, callee, calleeId, call }
 }
 
-/** Where its node has noticed, nobody can know for a moment: then nothing is done, and it is asked again. */
+/** If its node has noticed, nobody can know for a moment: then nothing is done, and the test asks again. */
 async function once(ask: () => Promise<string | undefined>): Promise<string | undefined> {
   let code = await ask()
   while (code === 'SERVICE_UNAVAILABLE') code = await ask()

@@ -23,7 +23,7 @@ test('[WS4] [RES3] all nodes stop and Redis is emptied: who was away hears how t
   await one.start()
   await two.start()
   const everybody = [ending.caller, ending.callee, staying.caller, staying.callee]
-  // Nobody can prove what its session was told.
+  // Nobody can prove what its session has got.
   for (const client of everybody) expect((await client.connect()).data).toMatchObject({ recovered: false })
   const ended = await ending.callee.next('call.ended', ({ data }) => data.call_uuid === toEnd)
   expect(ended.data).toMatchObject({ status: 'ended' })

@@ -12,7 +12,7 @@ const world = worldFor({
 test('[EXT5] credentials that could not be pushed when they were due are pushed soon after Redis is back', async () => {
   const { one, two, redis } = world()
   const ann = await connectExtended(one, { user_id: someone('ann'), role: 'customer' })
-  // From now on it is in, and what it was told of has been told.
+  // From now on it is in, and it has heard of its call.
   await ann.request('test.unknown', {})
   // Eight of ten seconds after the token; what fails before is something else.
   const due = Date.now() + 7_500

@@ -10,7 +10,7 @@ const limit = 10
 /** Each step asks from an address of its own, as a proxy names it. */
 const world = worldFor({ env: { RINGWIRE_TOKEN_RATE_IP: `${limit}/3600`, RINGWIRE_TRUST_PROXY: '1' } })
 
-/** Asks for so many tokens, in turn at these nodes; answers the statuses. None waits for what is counted. */
+/** Asks for `count` tokens, in turn at these nodes; answers the statuses. None waits for what is counted. */
 async function statusesOf(count: number, address: string, ...nodes: readonly Service[]): Promise<number[]> {
   const statuses: number[] = []
   for (let i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ function askForToken({ url }: Service, address: string): Promise<Response> {
   })
 }
 
-/** As many as the limit allows, and then so many refusals. */
+/** As many as the limit allows, and then `refused` refusals. */
 const allowedThenRefused = (refused: number) => [...Array(limit).fill(200), ...Array(refused).fill(429)]
 
 const saysOfLimits = ({ log }: Service, what: string) => log.split(`Redis is ${what}: limits are counted`).length - 1

@@ -95,7 +95,7 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     expect(toldOf(leaving.callee, 'call.ended', over)).toBe(0)
 
     await end()
-    // Whoever was not told yet is told now, once.
+    // A client that has not heard of it yet hears it now, once.
     await leaving.callee.next('call.ended', aboutCall(over))
     await declining.caller.next('call.rejected', aboutCall(unwanted))
     await answering.caller.next('call.accepted', aboutCall(answered))

@@ -38,7 +38,7 @@ test('[RES2] [RES4] Redis is replaced by a replica that lags: calls go on, nobod
   const head = await admin.dbsize()
   expect(head).toBeGreaterThan(0)
 
-  // What comes now the replica does not get.
+  // The replica does not get messages that come now.
   replicaWay.stall()
   for (let n = 1; n <= 20; n++) await pair.caller.request('webrtc.ice_candidate', candidate(call, n))
   await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':20'))

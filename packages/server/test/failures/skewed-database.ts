@@ -22,7 +22,7 @@ export async function makeSkewed(postgres: Databases): Promise<string> {
   return url
 }
 
-/** Its clock jumps to so many ms away from the right time. */
+/** Its clock jumps to `ms` away from the right time. */
 export async function jumpTo(postgres: Databases, url: string, ms: number, answerS = 0): Promise<void> {
   await postgres.query(`UPDATE public.skew SET ms = ${ms}, answer_s = ${answerS}`, url)
 }

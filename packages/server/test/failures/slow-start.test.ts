@@ -12,7 +12,7 @@ import { Postgres } from '../support/postgres.ts'
 import { startRedis } from '../support/redis.ts'
 
 const many = 120
-/** Each way: with so many calls a start takes several sweeps. */
+/** Each way: with this many calls a start takes several sweeps. */
 const wayMs = 20
 
 const vacantOf = (call: Call, side: Side, since: number): Place => {
@@ -45,7 +45,7 @@ async function slowStore(count: number, delayMs: number) {
   await slow.start()
   const through = new URL(url)
   through.port = String(slow.port)
-  // It is asked again and again.
+  // The health check asks it again and again.
   const sql = new SQL({ url, max: 1 })
   return {
     url,

@@ -89,12 +89,12 @@ for (const [name, nodes] of compositions) {
       await invite(cleoAtOther, dan.id)
     })
 
-    // Who is there is answered, in order.
+    // A connected client gets its answers, in order.
     await gil.error('after it')
     expect(events(gil).slice(0, 3)).toEqual(['auth.ok', 'call.invited', 'call.error'])
     expect((await halAtOther.next('call.ringing')).data.metadata).toEqual({ nth: 1 })
     await caughtUp(still)
-    // Whoever hung up and went has hung up.
+    // A client that hung up and went has hung up.
     expect((await fayAtOther.next('call.ended')).data).toMatchObject({ ...hungUp, reason: 'hangup' })
     // Nobody answered: it rings where they are now.
     const benAgain = await ben.connect(other)

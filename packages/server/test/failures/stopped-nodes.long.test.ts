@@ -67,7 +67,7 @@ test('[RES1] [EXT4] [CLOSE] a node stands still for a minute, and its people go 
   }
   await becomesReady(one, two)
   await relayAll()
-  // Who comes to it finds what the other node has.
+  // A client that comes to it finds what the other node has.
   await moveTo(one, alone.callee)
   await relayAll()
   await relayAll()

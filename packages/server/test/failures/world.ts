@@ -9,7 +9,7 @@ import { type RedisServer, startRedis } from '../support/redis.ts'
 
 export type Env = Readonly<Record<string, string>>
 
-/** Two nodes and what they stand on: real servers of this file alone. */
+/** Two nodes and their stores: real servers only for this file. */
 export interface World {
   readonly postgres: Postgres
   /** The address of the nodes' database, and its name. */
@@ -24,7 +24,7 @@ type NodeId = 'one' | 'two'
 
 export interface WorldOptions {
   readonly env?: Env
-  /** More for one of them alone. */
+  /** More settings for only one of them. */
   readonly envOf?: (node: NodeId) => Env
   readonly redisArgs?: readonly string[]
   /** Makes the nodes' database, where it is to be another one than usual; answers its URL. */
@@ -41,7 +41,7 @@ export interface WorldOptions {
 const wayMs = 700
 /** Nothing that is asked for waits longer. */
 const longestMs = 5_000 + wayMs
-/** Nor for the limits alone. */
+/** Nor just for the limits. */
 export const limitMs = 250 + wayMs
 /** How soon /readyz says what is so, in ms. */
 const readyMs = 2_000 + 300
@@ -192,7 +192,7 @@ export function storedCalls({ postgres, databaseUrl }: World, ...calls: readonly
   )
 }
 
-/** How often a client was told something about a call. */
+/** How often a client got an event about a call. */
 export function toldOf(client: ExtendedClient, event: string, callUuid: string): number {
   return client.all.filter((message) => message.event === event && message.data?.call_uuid === callUuid).length
 }

@@ -14,7 +14,7 @@ export interface Move {
   countCalls(): Promise<number>
 }
 
-/** For the tests of a file, on a server of this file alone. */
+/** For the tests of a file, on a server only for this file. */
 export function moveFor(): Move {
   let server: Databases
   let box: Box

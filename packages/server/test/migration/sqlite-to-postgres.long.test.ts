@@ -157,7 +157,8 @@ describe('ringwire migrate', () => {
       webhook_deliveries: [...leftColumns, 'due_at'],
       ...plainTables,
     }
-    // What nobody was told is told again by the first start [WS4], and what was not spread is a delivery when it is copied.
+    // The first start repeats what nobody has heard [WS4], and events that were not spread become deliveries when they are
+    // copied.
     const left = ['schema_migrations', 'outbox', 'webhook_revision', 'webhook_removals']
     // The counts of an erasure are for the request that is repeated: after the move the erasure is asked for anew [SRV2].
     // Triggers keep `call_members` as the calls come [GROUP1].
@@ -174,7 +175,7 @@ describe('ringwire migrate', () => {
       const ofSqlite = `SELECT name FROM pragma_table_info('${table}') WHERE name NOT IN ('${number}', 'revision')`
       expect(names(sqlite(ofSqlite))).toEqual(new Set(columns))
       const of = `SELECT column_name AS name FROM information_schema.columns WHERE table_name = '${table}'`
-      // Which node is at a delivery is of now, too; one process alone has it in memory.
+      // The node that is at a delivery belongs to the moment, too; a single process has it in memory.
       expect(names(await postgres(of)).difference(new Set(['claimed_until', 'revision']))).toEqual(new Set(columns))
     }
     db.close()

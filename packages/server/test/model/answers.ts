@@ -3,7 +3,7 @@ import type { Actor, Decision } from '../../src/call/command.ts'
 import { violated } from './machine.ts'
 import { mayHave, seatIn, type TrackedCall, type Verb } from './world.ts'
 
-/** What a request about a call must be answered, by the rules and the state of the call alone. */
+/** The answer that a request about a call must get, only by the rules and the state of the call. */
 export function checkAnswer(
   tracked: TrackedCall,
   side: Side | undefined,

@@ -110,7 +110,7 @@ function connect(machine: Machine, setup: Setup, draft: Draft, event: Event<'con
   }
 }
 
-/** The same session again: its own places are asked for alone, and what began to ring meanwhile rings [RES1]. */
+/** The same session again: it only asks for its own places, and calls that began to ring meanwhile ring [RES1]. */
 function resume(machine: Machine, setup: Setup, draft: Draft, { client, node, unnoted }: Event<'resume'>) {
   resumeSession(draft, client, node)
   if (unnoted !== true) arriveAtOwn(machine, setup, draft, client)
@@ -196,7 +196,7 @@ function passTime(machine: Machine, setup: Setup, draft: Draft, how: 'timer' | '
   return true
 }
 
-/** Nothing where no place waits for its holder's device alone. */
+/** Nothing if no place waits only for its holder's device. */
 function wait(setup: Setup, draft: Draft): boolean {
   const live = draft.calls.flatMap(({ call }) => (isLive(call) ? placesOf(call) : []))
   const isAwaited = (place: Place) => place.state === 'vacant' && draft.now - place.since < ownDeviceMs

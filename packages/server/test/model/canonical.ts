@@ -2,9 +2,9 @@ import { isAnswered, isLive, type Place } from '../../src/call/call.ts'
 import { type Client, loggedSession, type TrackedCall, type World } from './world.ts'
 
 /**
- * A world as a short text that is equal exactly where worlds differ in names alone: sessions are their client's, uuids
- * are gone, time is relative to now, and the people may change roles. What cannot matter any more is left out: versions,
- * the instants of calls that are over, sessions that are gone.
+ * A world as a short text that is equal exactly if worlds only differ in names: sessions are their client's, uuids are
+ * gone, time is relative to now, and the people may change roles. What cannot matter any more is left out: versions, the
+ * instants of calls that are over, sessions that are gone.
  */
 export function canonical(world: World, orders: readonly (readonly number[])[]): string {
   let best: string | undefined
@@ -84,7 +84,7 @@ function sessionOf({ actor, left }: Client): string | undefined {
   return (actor ?? left?.actor)?.sessionId
 }
 
-/** Who left a place counts as long as its client can come back as that session, or name it. */
+/** A session that left a place counts as long as its client can come back as that session, or name it. */
 function leaverText(world: World, place: Place, client: number, order: readonly number[]): string {
   if (client === -1) return ''
   if (loggedSession(world.clients[order[client]!]!) === undefined) return `n${client}`

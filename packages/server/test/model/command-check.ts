@@ -186,7 +186,7 @@ function speaks(call: Call, side: Side, actor: Actor): boolean {
   return place === null || mayHave(place, actor, now)
 }
 
-/** Who comes too early is told when it may have the place; who is on the wrong side never may. */
+/** A session that comes too early hears when it may have the place; a session on the wrong side never may. */
 function waitOf(call: Call, side: Side, outcome: Outcome): { retry_after_ms?: number } {
   const place = seatIn(call, side)
   if (place?.state !== 'vacant' || outcome.kind === 'no') return {}

@@ -5,7 +5,7 @@
  *   The callee's side has no place while it rings: every session speaks for itself [PLACE1].
  * - `no`: CALL_NOT_PARTICIPANT. `late`: CALL_ALREADY_ANSWERED. `state`: CALL_INVALID_STATE naming the status.
  *   `same`: it succeeds and nothing changes. `seat`: it takes or settles the place and nothing else.
- * - `status reason > who`: the call's new status, its end_reason (`*`: or the client's), and who is told.
+ * * - `status reason > who`: the call's new status, its end_reason (`*`: or the client's), and who hears of it.
  */
 const rows = `
   from      side   verb      | may speak                              | held by another
@@ -53,7 +53,7 @@ const rows = `
   over      either connected | same                                   | same
 `
 
-/** One cell: a refusal, nothing, a place alone, or a transition. */
+/** One cell: a refusal, nothing, only a place, or a transition. */
 export type Outcome =
   | { readonly kind: 'no' | 'late' | 'state' | 'same' | 'seat' }
   | {
@@ -208,7 +208,7 @@ export const busyRows: readonly {
   readonly silenced: readonly string[]
   readonly rung: readonly string[]
   readonly does: 'silenced' | 'same' | 'rejected'
-  /** Who of the silenced stays so; all of them where it is not said. */
+  /** The silenced sessions that stay so; all of them by default. */
   readonly left?: readonly string[]
 }[] = [
   { silenced: [], rung: ['b-1'], does: 'rejected' },

@@ -66,7 +66,7 @@ function placeOfCallee(call: Call) {
   return place ?? violated('PLACE1', 'a notice to the place of a callee that has none')
 }
 
-/** Whoever was rung knows that it is over, or ended it; who is away finds it in its log. */
+/** A session that was rung knows that it is over, or ended it; an absent one finds it in its log. */
 function nobodyRings(draft: Draft, index: number) {
   for (const told of draft.calls[index]!.told) {
     if (told & rung && !(told & silent)) violated('PLACE1', 'a session is left ringing')

@@ -14,7 +14,7 @@ export function byActor(actor: Actor): By {
   return { userId: actor.participant.userId, role: actor.participant.role, sessionId: actor.sessionId }
 }
 
-/** A place that passes from one session to another, which gets what waited for the one of before [PLACE2]. */
+/** A place that passes from one session to another, which gets the messages that waited for the previous one [PLACE2]. */
 function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['event'], 'moved'> {
   if (was === null || was.sessionId === is?.sessionId) return {}
   const isOtherDevice = was.deviceId !== is?.deviceId

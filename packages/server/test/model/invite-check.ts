@@ -281,7 +281,7 @@ export function expectedOf(outcome: InviteOutcome, given: Given): unknown {
   }
 }
 
-/** What a call that rings is for matters where there is one; with one thing that is another it is enough alone. */
+/** The subject of a ringing call matters if there is one; one thing that is different is enough. */
 function talksAndWishes(out: InviteCase['out']): readonly Pick<InviteCase, 'talk' | 'wish'>[] {
   const same = placeKinds.map((talk) => ({ talk, wish: 'same' }) as const)
   if (out === '-') return same
@@ -309,7 +309,7 @@ export function* situations(): Generator<{
   }
 }
 
-/** Every case, or one of so many. */
+/** Every case, or one of `oneOf`. */
 export function checkInvites(machine: Machine, oneOf = 1): { cases: number; rowsUsed: number } {
   const { decideInvite } = strict(machine)
   const used = new Set<number>()
@@ -359,7 +359,7 @@ export function checkInvites(machine: Machine, oneOf = 1): { cases: number; rows
   return { cases, rowsUsed: used.size }
 }
 
-/** The checks that need no call, each alone and the earlier before the later [INV1]. */
+/** The checks that need no call, each by itself and the earlier before the later [INV1]. */
 export function checkInviteRights(machine: Machine): number {
   const rights = { allowedActions: ['call.accept', 'call.invite'], allowedPeerRoles: ['agent', 'customer'] }
   const others = { allowedActions: ['call.accept'], allowedPeerRoles: ['agent', 'customer'] }

@@ -12,7 +12,7 @@ import type { Mutation } from './mutations.ts'
 const dir = await mkdtemp(join(tmpdir(), 'ringwire-mutants-'))
 afterAll(() => rm(dir, { recursive: true, force: true }))
 const rules = await readRules(dir)
-/** Of so many mutants `npm test` takes one, always the same; `npm run test:all` takes all. */
+/** Of this many mutants `npm test` takes one, always the same; `npm run test:all` takes all. */
 const oneOf = 20
 /** A bound for failures: all of them take a few minutes of a core, which others get first. */
 const limitMs = 3_000_000

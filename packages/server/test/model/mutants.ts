@@ -34,7 +34,7 @@ export async function readRules(scratch: string): Promise<Rules> {
   }
 }
 
-/** These files and what they import beside them: the rules, and none of what only shows calls. */
+/** These files and the files that they import: the rules, and no code that only shows calls. */
 async function withImports(files: readonly string[]): Promise<string[]> {
   const found = new Set(files)
   for (const file of found) {

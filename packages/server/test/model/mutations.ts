@@ -77,7 +77,7 @@ function visit(node: Node, found: (node: Node) => void): void {
   node.forEachChild((child) => visit(child, found))
 }
 
-/** `at` is replaced; where that alone says too little, `shown` names it. */
+/** `at` is replaced; if it says too little by itself, `shown` names it. */
 type Change = readonly [operator: string, at: Node, put: string, shown?: Node]
 
 function* changesOf(node: Node): Generator<Change> {
@@ -187,7 +187,7 @@ function* sides(node: Node): Generator<Change> {
   if (other !== undefined) yield ['the other side', node.name, other, node]
 }
 
-/** What is decided does not happen, or what is let pass is refused. */
+/** An allowed action does not happen, or an action that is let pass is refused. */
 function* outcomes(node: Node): Generator<Change> {
   if (!is.isReturnStatement(node) || node.expression === undefined || !is.isCallExpression(node.expression)) return
   const decided = functionOf(node)

@@ -26,7 +26,7 @@ export interface Cause {
   readonly lost:
     | { readonly sessionId: string; readonly node: string; readonly closed: boolean; readonly awaitedMs?: number }
     | undefined
-  /** Of `request`: what was asked. */
+  /** Of `request`: the verb. */
   readonly verb: Verb | undefined
   /** Of `invite`: what kind of call it is for. */
   readonly callType: string | undefined
@@ -215,7 +215,7 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
     if (place !== null && actor !== undefined && !mayHave(place, actor, cause.now))
       violated('END1', 'a session without the place ended the call')
   } else if (cause.kind === 'invite') {
-    // Who took the place by connecting and calls again is not in that call.
+    // A session that took the place by connecting and calls again is not in that call.
     const returned = isAnswered(was) && mine && place?.settled === false
     const isOther = was.status === 'ringing' && was.callType !== cause.callType
     const left = call.endReason === 'caller_lost' ? was.callerPlace.state === 'vacant' : !mine || returned || isOther

@@ -26,8 +26,9 @@ import { commandOf } from './invite-check.ts'
 import { type Machine, strict, violated } from './machine.ts'
 
 /**
- * Part A for transfers. Alice and bob are in the first call; one of them transfers the other to carol. The expected decision is
- * written down here from [XFER1], but for what the source decides about one call alone, which other tables check.
+ * Part A for transfers. Alice and bob are in the first call; one of them transfers the other to carol. The expected
+ * decision is written down here from [XFER1], but for what the source decides about a single call, which other tables
+ * check.
  */
 
 const now = start + 10_000
@@ -280,7 +281,7 @@ function checkTransfer(machine: Machine, situation: Situation, by: Side, asker: 
   if (wrong !== undefined) violated('XFER1', `${name}\n${wrong}`)
 }
 
-/** The first call after the target has answered, and after it has not. `by`: who transfers it, as far as it is known. */
+/** The first call after the target has answered, and after it has not. `by`: the side that transfers it, if it is known. */
 function endedFor(first: AnsweredCall, by: Side | undefined): Step {
   const doer = by === undefined ? null : { actor: { ...transferer[by] }, side: null }
   const to = parseOutcome('ended transferred > caller callee') as To

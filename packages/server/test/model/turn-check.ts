@@ -324,7 +324,7 @@ function leaves(): readonly Case[] {
       members: members.filter((member) => member !== userId),
       left: [userId],
     }
-    // Who has no turn now has heard nothing, or that its turn is over.
+    // A member without a turn now has heard nothing, or that its turn is over.
     const notices = call.group?.turns?.member === userId ? [cancelled(userId, 'left_group', ['b2'])] : []
     return made(next({ ...call, group: { ...kept, turns: { ...(call.group?.turns as Turns), ...change } } }), {
       ...{ type: 'left', notices },

@@ -40,7 +40,7 @@ function overAtOnce(status: 'rejected' | 'cancelled', endReason: string, { newUu
   return { call: { ...call, status, endReason } as OverCall, event: { type: status, at: now, by, notices: [] } }
 }
 
-/** What is expected where nothing comes before the verdict. */
+/** The expected decision if nothing comes before the verdict. */
 function expectedBy({ verdict, redirectedFrom }: Verdict, plain: () => unknown, given: Given): unknown {
   switch (verdict.is) {
     case 'refused': {

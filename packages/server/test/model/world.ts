@@ -4,7 +4,7 @@ import { isLive } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/command.ts'
 import { violated } from './machine.ts'
 
-/** A small world: people, the sessions that they have, the calls between them, and what each session was told. */
+/** A small world: people, the sessions that they have, the calls between them, and the pushes of each session. */
 
 export interface Setup {
   readonly people: readonly Participant[]
@@ -212,7 +212,7 @@ export function loggedSession({ actor, left }: Client): string | undefined {
   return actor?.sessionId ?? (left?.resumable ? left.actor.sessionId : undefined)
 }
 
-/** What is to be had by coming back as, or by naming, the session that a client had: a place, or what it was told. */
+/** What a client gets by coming back as, or by naming, the session that it had: a place, or its pushes. */
 export function leftSomething(world: Pick<World, 'clients' | 'calls'>, client: number): boolean {
   const { actor, left } = world.clients[client]!
   const sessionId = actor?.sessionId ?? left?.actor.sessionId
@@ -259,8 +259,8 @@ export function seatIn(call: Call, side: Side): Place | null {
 }
 
 /**
- * Whether a session that names the call is heard as the holder of its side's place: it is that, its device left it or has it by
- * connecting alone, or whoever left has had 5 s to come back [PLACE2 c, PLACE3].
+ * Whether a session that names the call is heard as the holder of its side's place: it is that, its device left it or
+ * only has it by connecting, or the session that left has had 5 s to come back [PLACE2 c, PLACE3].
  */
 export function mayHave(place: Place, actor: Actor, now: number): boolean {
   if (place.sessionId === actor.sessionId) return true
@@ -268,7 +268,7 @@ export function mayHave(place: Place, actor: Actor, now: number): boolean {
   return place.state === 'vacant' ? isOwnDevice || now - place.since >= 5_000 : isOwnDevice && !place.settled
 }
 
-/** When and why time alone ends a call; what comes first counts [RING1, END3]. */
+/** When and why time by itself ends a call; the first reason counts [RING1, END3]. */
 export function dueOf(call: LiveCall, durations: CallDurations): { at: number; reason: string } {
   const limits: { at: number; reason: string }[] = []
   if (call.status === 'ringing') {

@@ -1,4 +1,4 @@
-/** The set-up of a fresh clone, with the npm of this machine: for `npm start` alone, then for the tests, and both ways. */
+/** The set-up of a fresh clone, with the npm of this machine: just for `npm start`, then for the tests, and both ways. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs'

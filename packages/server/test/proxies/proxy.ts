@@ -12,7 +12,7 @@ export const proxyFiles = { nginx: 'nginx.conf', haproxy: 'haproxy.cfg' } as con
 
 /** A proxy that runs with our configuration for it, on another port, with a certificate of its own. */
 export interface ReverseProxy {
-  /** What it has logged of requests so far. */
+  /** Its log of requests so far. */
   log(): string
   /** Tells it of a third node while it runs, as its file says. */
   addNode(url: string): Promise<void>
@@ -115,7 +115,7 @@ function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOpti
     ['server 127.0.0.1:8081 ', `server ${new URL(nodes[1]).host} `],
     ['/etc/ssl/ringwire/fullchain.pem', `${directory}/fullchain.pem`],
     ['/etc/ssl/ringwire/privkey.pem', `${directory}/privkey.pem`],
-    // A machine that runs tests may not allow so many.
+    // A machine that runs tests may not allow that many.
     ['worker_rlimit_nofile 40000;', `worker_rlimit_nofile ${nginxFiles};`],
     // Ten seconds are long for a test.
     ['client_header_timeout 10s;', 'client_header_timeout 1s;'],
@@ -164,7 +164,7 @@ function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOp
     NODE_2: new URL(nodes[1]).host,
     ADMIN: join(directory, 'admin.sock'),
   }
-  // Fewer connections: a machine that runs tests may not allow so many files.
+  // Fewer connections: a machine that runs tests may not allow that many files.
   return {
     command: [programOf('haproxy'), '-db', '-n', '1000', '-f', file],
     env,
@@ -178,12 +178,12 @@ function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOp
   }
 }
 
-/** What HAProxy says to its file as it is shipped, and with which code it ends, where a process may open so many files. */
+/** The messages of HAProxy about its file as it is shipped, and its exit code, if a process may only open `files` files. */
 export function startHaproxyWithin(files: number): { readonly code: number | null; readonly said: string } {
   const directory = mkdtempSync(join(tmpdir(), 'ringwire-haproxy-'))
   try {
     makeCertificate(directory)
-    // Who may raise the limit of its process is told nothing.
+    // A process that may raise its limit gets no message.
     const unable = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-sys_resource', '--'] : []
     const within = ['sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh']
     const { exitCode, stderr } = Bun.spawnSync(
@@ -196,7 +196,7 @@ export function startHaproxyWithin(files: number): { readonly code: number | nul
           ADMIN: join(directory, 'admin.sock'),
         },
         stdout: 'ignore',
-        // One that starts all the same is ended.
+        // A process that still starts is ended.
         timeout: soon(10_000),
       },
     )

@@ -1,5 +1,6 @@
 // APNs as far as it can be seen from outside, on HTTP/2, with TLS where it is given a certificate. It runs in Node: another
-// HTTP/2 than that of the service. What comes is told as JSON lines; lines of stdin say what the next requests are answered.
+// HTTP/2 than that of the service. Requests are reported as JSON lines; lines of stdin say how the next requests are
+// answered.
 import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureServer, createServer } from 'node:http2'

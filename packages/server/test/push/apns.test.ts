@@ -233,7 +233,7 @@ test('[PUSH2] what else is under way on such a connection is waited for, and the
   failing.stall('client')
   const other = apns.send(phone(), message(), soonEnough())
   expect((await apns.send(phone(), message(), AbortSignal.timeout(300))).result).toBe('failed')
-  // What comes next does not wait for it.
+  // The next push does not wait for it.
   expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
   expect(way.last).not.toBe(failing)
   expect(way.open).toContain(failing)

@@ -65,7 +65,7 @@ async function check(env: Record<string, string>, args = '') {
   return ended
 }
 
-/** What it says of what is wrong, and ends with 1. */
+/** The problem that it reports, with exit code 1. */
 async function problemOf(env: Record<string, string>): Promise<string> {
   const { code, err } = await check(env)
   expect([code, err]).toEqual([1, expect.not.stringContaining('The configuration is good')])

@@ -16,7 +16,7 @@ export class Inbox<T> {
     else this.waiters.splice(index, 1)[0]?.resolve(it)
   }
 
-  /** What came until now and was not asked for counts as read. */
+  /** Webhooks that came until now without a request of the test count as read. */
   skip(): void {
     this.unread = []
   }

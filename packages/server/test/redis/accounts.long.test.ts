@@ -192,7 +192,7 @@ test('the same account at the servers that Sentinel watches, also at the one tha
 
     await group.master.kill()
     await group.promoted()
-    // Whoever was connected finds the way as whoever comes.
+    // A client that was connected finds the way like a new one.
     await until('the store is back', async () => (await outcomeOf(() => lasting.tryWrite())) === undefined)
     await useSessions(url)
     expect(await denied(admins[1]!)).toEqual([])

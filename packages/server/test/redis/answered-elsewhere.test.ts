@@ -38,7 +38,7 @@ async function passBy({ sessions }: SessionNode, id: string, calls: readonly str
 test('[RES1] of calls that were answered elsewhere a session remembers a few, wherever they were told from', async () => {
   for (const teller of [node, other]) {
     const seen = await openReady(node.sessions)
-    // As long as it has not looked for notices of before, it remembers what it was told.
+    // As long as it has not looked for earlier notices, it remembers its pushes.
     await node.sessions.collectFinals(seen.identity)
     await passBy(
       teller,
@@ -156,7 +156,7 @@ test('[PLACE2] [WS4] what a session without a socket is told at once waits in it
   expect(numbersOf(back.socket)).toEqual([1])
 })
 
-/** So many ends are remembered. */
+/** The number of ends that are remembered. */
 const mostEnds = 64
 
 test(`[ORD3] that one of the last ${mostEnds} calls is over is told once, whichever node comes late, also where the store was emptied`, async () => {

@@ -11,7 +11,7 @@ import { createRedisSessions } from '../support/redis-sessions.ts'
 
 const seconds = 3
 
-/** How often a second, with so many in flight. */
+/** How often a second, with `inFlight` in flight. */
 async function rate(inFlight: number, once: (i: number) => Promise<unknown>): Promise<number> {
   let done = 0
   const end = performance.now() + seconds * 1_000

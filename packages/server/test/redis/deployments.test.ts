@@ -71,7 +71,7 @@ test('[REDIS1] two deployments with prefixes in one database do not hear of each
   const { data } = await ben.next('call.ringing')
   ben.send('call.accept', { call_uuid: data.call_uuid })
   await ann.next('call.accepted')
-  // Whoever rang there would have been told before this is answered.
+  // A session that rang there would have got its push before this is answered.
   stranger.send('call.accept', { call_uuid: data.call_uuid }, 'r')
   expect((await stranger.next('call.error')).error.code).toBe('CALL_NOT_FOUND')
   for (const each of [ann, ben, stranger]) await each.close()

@@ -42,7 +42,7 @@ async function startNode(): Promise<RedisSessions> {
   return node
 }
 
-/** Until the store answers again and the node hears what it is told: a connection each, one of which comes back first. */
+/** Until the store answers again and the node reads its inbox: a connection each, one of which comes back first. */
 async function isBack({ sessions, settled }: RedisSessions): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     try {
@@ -85,7 +85,7 @@ test('[RES1] [RES4] a store that comes back with less than it had: logs are in t
   await node.settled()
   expect(numbersOf(here.socket)).toEqual(upTo(7))
   expect(seqsOf(here.socket)).toEqual(upTo(7))
-  // Whoever takes it over finds all of it.
+  // The next owner finds all of it.
   const other = await startNode()
   const back = await comeBack(other.sessions, away, 3)
   expect(back && numbersOf(back.socket)).toEqual([4, 5])
@@ -229,7 +229,7 @@ test('[RES1] a connection that its client gives up while another socket is waite
   between.retire = async () => void Object.assign(givenUp, { isClosed: true })
   const late = two.sessions.resume(resumeOf(seen, 0), seen.identity, givenUp, 0, older)
   expect(await Promise.resolve(late).then(String, (error) => error.message)).toMatch(/closed meanwhile/)
-  // Whoever is next has all that came.
+  // The next owner has all that came.
   expect(await one.sessions.append(seen.id, pushes.state('c', 2, 1))).toBe('kept')
   const next = await comeBack(three.sessions, seen, 0)
   await three.settled()

@@ -17,7 +17,7 @@ const options = { url: server.url, node: 'one', windowMs, resumeWindowMs, onErro
 const { sessions, ...node } = createRedisSessions(options)
 await node.start()
 
-/** Bytes that the work leaves behind, for each of so many. */
+/** Bytes that the work leaves behind, for each of `count`. */
 async function bytesEach<T>(what: string, count: number, work: () => Promise<T>): Promise<T> {
   const used = async () => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
   const before = await used()
@@ -52,7 +52,7 @@ await bytesEach('a subject of a limit', 20_000, async () => {
   for (let i = 0; i < 20_000; i++) await counter.consume(String(i))
 })
 
-/** How often a second, with so many in flight. */
+/** How often a second, with `inFlight` in flight. */
 async function rate(inFlight: number, once: (i: number) => unknown): Promise<number> {
   let done = 0
   const end = performance.now() + 3_000

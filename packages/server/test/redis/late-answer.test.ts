@@ -46,7 +46,7 @@ afterEach(async () => {
   await server.stop()
 })
 
-/** A call of whose answer nobody was told, with a candidate that waits; nor is it noted that it rang. */
+/** A call whose answer nobody has heard, with a candidate that waits; nor is it noted that it rang. */
 async function ringUnheard(participant = somebody()) {
   const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
   const callee = await connectPeer(domain, participant)

@@ -10,9 +10,9 @@ import { type RedisServer, startRedis } from '../support/redis.ts'
 
 interface Node {
   readonly limits: Limits
-  /** What was told: away, back, away … */
+  /** The reports: away, back, away … */
   readonly told: string[]
-  /** Resolves when that many were told. */
+  /** Resolves after that many reports. */
   until(count: number): Promise<void>
   close(): void
 }
@@ -69,7 +69,7 @@ async function startNode(answerMs: number): Promise<Node> {
   }
 }
 
-/** How many of so many requests are allowed, half of them at either node. */
+/** How many of `count` requests are allowed, half of them at either node. */
 async function allowedOf(count: number, ask: (limits: Limits) => Promise<Limit>): Promise<number> {
   const answers: Limit[] = []
   for (let i = 0; i < count; i++) answers.push(await ask(nodes[i % nodes.length]!.limits))
@@ -114,7 +114,7 @@ test('[TOK5] Redis stands still: no request waits, each node counts for itself, 
   await Promise.all(nodes.map((node) => node.until(2)))
   const longest = await Promise.all(invites.map((each) => each.stop()))
   expect(Math.max(...longest)).toBeLessThan(soon(250))
-  // What was counted before is still counted; and what is counted now is so for both.
+  // Earlier counts still count; and new counts hold for both.
   expect(await allowedOf(20, request('192.0.2.1'))).toBe(0)
   expect(await allowedOf(20, request('192.0.2.2'))).toBe(10)
   for (const { told } of nodes) expect(told).toEqual(['away', 'back'])

@@ -83,7 +83,7 @@ async function wholeCall(callerAt: Service, calleeAt: Service): Promise<void> {
   await caller.next('call.status', about(call))
   await Promise.all([relay(caller, call, 2), relay(callee, call, 1)])
   await callee.next('webrtc.ice_candidate', endsWith(2))
-  // What is still under way to a socket comes again on the next one.
+  // A message that is still under way to a socket comes again on the next one.
   await caller.next('webrtc.ice_candidate', endsWith(1))
 
   const { session_id } = callee.point ?? {}
@@ -176,7 +176,7 @@ test('[RES4] [END3] two nodes on servers that Sentinel watches: the master dies,
     await pair.callee.next('webrtc.ice_candidate', endsWith(1))
     expect(numbersTo(pair.callee, call)).toEqual([0, 1])
     expect(toldOf(pair.caller, 'call.ended', call)).toBe(0)
-    // What the master alone had, the owners of both have, too: nobody hears of it [RES4].
+    // The owners of both have everything that only the master had: nobody hears of it [RES4].
     for (const client of [pair.caller, pair.callee]) {
       expect(client.events()).not.toContain('session.reset')
       runsOn(client)

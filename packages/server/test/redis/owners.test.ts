@@ -74,7 +74,7 @@ test('[WS4] an end that a dead base socket asked for goes to its device at anoth
   const dead = await openReady(one.sessions, { extended: false })
   await stepsOf(one.sessions).hold(dead.id, 'c', true, false, 1)
   await one.settled()
-  // What it asked for before it died is not over, and is what tells of the end.
+  // Its request from before it died is not over, and reports the end.
   const asked = Promise.withResolvers<void>()
   dead.socket.isBusy = true
   dead.socket.retire = () => asked.promise
@@ -229,7 +229,7 @@ test('[EXT3] what is asked of another node is done once, also where it had to be
   expect(await one.sessions.append(second.id, pushes.relay('d', 2))).toBe('sent')
   go()
   expect(await late).toBe('sent')
-  // What is there is read from its begin, and done no second time.
+  // Existing batches are read from the beginning, and done no second time.
   await client.del('rw:w:0')
   await two.look()
   await two.settled()

@@ -56,7 +56,7 @@ test('a server that evicts is refused at the start, and a change is told once', 
   try {
     for (const policy of ['allkeys-lru', 'noeviction', 'allkeys-lru', 'noeviction']) {
       await admin.config('SET', 'maxmemory-policy', policy)
-      // What one look finds must not be told again by the next.
+      // The next look must not report again what this one finds.
       await looks.more(4)
     }
     expect(heard).toEqual([`Error: Redis has ${wrongPolicy}`, `Error: Redis has ${wrongPolicy}`])
@@ -83,7 +83,7 @@ async function countLooks(): Promise<{ more(count: number): Promise<void>; stop(
         rest = lines.pop() ?? ''
         for (const line of lines) {
           if (line === '+OK') resolve()
-          // Looks of before may be heard of late.
+          // Earlier looks may come late.
           if (/"echo" "count"$/i.test(line)) left = wanted
           if (/"info" "memory"$/i.test(line) && --left === 0) enough()
         }
@@ -236,7 +236,7 @@ test('[HEALTH1] whether a write would be taken is asked of the server, and given
     process.kill(server.pid, 'SIGSTOP')
     try {
       const problem = problemOf(store.tryWrite())
-      // Where this process waits for a core, the timer that is due first goes off first all the same.
+      // If this process waits for a core, the timer that is due first still goes off first.
       const later = Bun.sleep(1_100).then(() => Bun.sleep(1))
       expect(await Promise.race([problem, later.then(() => 'later')])).toBe('Redis did not answer in time')
     } finally {

@@ -226,7 +226,7 @@ test('[EXT4] [ORD2] what came on a socket of a session that another node has by 
   lost.socket.isBusy = true
   await one.sessions.detach(lost.id, lost.socket, false, 0)
   for (const { id } of [open, lost]) {
-    // Its row names nobody, as if its owner had died; that one does not know.
+    // Its row names nobody, as if its owner had died; the owner does not know.
     await writeRow(client, id, { o: '' })
     await two.sessions.append(id, pushes.relay('c', 1))
   }
@@ -435,7 +435,7 @@ test('[ORD3] what another node was faster to take over is told there', async () 
 test('[ORD3] a step of a call is not told as long as one of its sessions turned out to be elsewhere since', async () => {
   const { one, seen, client } = await taken()
   await one.sessions.append(seen.id, pushes.state('c', 2, 2))
-  // The save of the turn says so, and nobody waits for that one.
+  // The save of the turn says so, and nobody waits for that save.
   await outcomeOf(async () => one.save())
   expect(await outcomeOf(async () => one.sessions.confirm('c'))).toBe('unknown')
   expect(await one.sessions.append(seen.id, pushes.state('c', 2, 2))).toBe('kept')
@@ -470,7 +470,7 @@ test('[RES1] a client of a node that was cut off has seen more than was saved: i
   one.onScript = () => Promise.reject(new StoreError('unavailable', 'cut off'))
   await one.sessions.append(seen.id, pushes.relay('c', 3))
   expect(await outcomeOf(async () => one.save())).toBe('unavailable')
-  // From now on what is not a relay has to wait: it would be told, and known to nobody else.
+  // From now on every push but a relay has to wait: nobody else would know of it.
   expect(await outcomeOf(() => one.sessions.append(seen.id, pushes.state('c', 2, 9)))).toBe('unavailable')
   expect(await outcomeOf(() => one.sessions.appendRung(seen.identity.participant, pushes.final('c', 3, 9), []))).toBe(
     'unavailable',
@@ -517,7 +517,7 @@ test('[PLACE2] a silent node keeps nobody waiting for a place that was lost, and
   const other = await openReady(two.sessions, { participant: kept.identity.participant })
   const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>()
   one.onScript = (_name, _args, send) => goesOn.then(send)
-  // As long as it may answer, it is asked.
+  // As long as it may answer, it gets requests.
   expect(await two.sessions.move('c', lost.id, back.id, false, 5, false, true)).toBe(true)
   expect(numbersOf(back.socket)).toEqual([1, 2])
   expect(await two.sessions.append(back.id, pushes.relay('c', 3))).toBe('sent')

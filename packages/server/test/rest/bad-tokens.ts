@@ -7,7 +7,7 @@ export function noCredentials(token: string): readonly (string | undefined)[] {
   return [undefined, '', ' ', 'Bearer', 'Bearer ', `Basic ${token}`, token, `Token ${token}`, `Bearer:${token}`]
 }
 
-/** A right token signed again, so that the same signature over other claims is no good for its claims alone. */
+/** A right token signed again, so that the same signature over other claims only fails for its claims. */
 export function signedTokens(token: string, now: number): { good: string; bad: Readonly<Record<string, string>> } {
   const [head = '', body = '', signature = ''] = token.split('.')
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')

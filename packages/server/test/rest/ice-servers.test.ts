@@ -101,7 +101,7 @@ describe('success', () => {
       ice_servers: [{ urls: [RINGWIRE_TURN_URLS], username: 'u', credential: 'c' }],
       expires_at: null,
     })
-    // A secret alone makes no credentials.
+    // A secret by itself makes no credentials.
     expect(await askedWith({ RINGWIRE_TURN_SECRET: turnSecret })).toEqual({ ice_servers: [], expires_at: null })
   })
 

@@ -37,7 +37,7 @@ describe('the limit of an address', () => {
       const service = start({ RINGWIRE_REST_RATE_IP: '3/60' })
       const [method = '', path = ''] = head.split(' ')
       for (let i = 0; i < 3; i++) expect((await service.get(path, { method })).status).not.toBe(429)
-      // What is no token is not even looked at.
+      // A text that is not a token is not even looked at.
       const response = await service.get(path, { method, ...bearer('rubbish') })
       expect(response.headers.get('connection')).toBe('close')
       expect(Number(response.headers.get('retry-after'))).toBeWithin(1, 61)
@@ -126,7 +126,7 @@ describe('the limit of a participant', () => {
     }
     const ben = service.token({ participant: { product: 'shop', role: 'customer', userId: 'ben' } })
     expect((await history(ben)).status).toBe(200)
-    // A token that is none spends nobody's.
+    // An invalid token spends nobody's budget.
     expect((await history('rubbish')).status).toBe(401)
   })
 })

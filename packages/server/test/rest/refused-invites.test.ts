@@ -16,7 +16,7 @@ beforeAll(async () => {
   shared = await openStores()
   rest = startRest({ stores: shared.stores })
   const { calls, timeline } = shared.stores
-  // Some are of the same millisecond: of these calls come first.
+  // Some have the same millisecond: of these calls come first.
   for (const at of [5_000, 5_000, 6_000, 8_000]) {
     const call = ringing(ann, bob, { startedAt: at })
     await calls.transition(call, () => ({ steps: [created(call)] }))

@@ -133,7 +133,7 @@ describe('bodies', () => {
 
   test('[TOK1] the bound holds without Content-Length, as the body comes in', async () => {
     const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`
-    // It never ends, and is refused all the same.
+    // It never ends, and is still refused.
     const answer = await rest.raw(head('Transfer-Encoding: chunked') + chunk.repeat(6))
     expect(answer).toContain('HTTP/1.1 413')
     expect(answer).toContain('REQUEST_BODY_TOO_LARGE')

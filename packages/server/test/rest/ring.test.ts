@@ -73,7 +73,7 @@ test('[TICK1] POST /v1/call/ring/reject rejects it, once', async () => {
     reason: 'declined',
     by: { user_id: calleeId, role: 'agent' },
   })
-  // Who did not hear the answer asks again, and learns it.
+  // A client that did not get the answer asks again, and learns it.
   for (const path of paths) {
     const { status, body } = await ask(path, ticket())
     expect([status, body.error]).toEqual([
@@ -210,7 +210,7 @@ test('[TICK1] [SRV2] who is sent away has no ticket any more, and gets one with 
   }
   await caller.settle()
   expect(caller.events()).toEqual(['auth.ok', 'call.invited'])
-  // Of the next second: tokens are of a whole one.
+  // One second later: tokens count whole seconds.
   const later = createRingTickets({ secrets: [{ kid: 'k', key }], now: () => Date.now() + 1_000 })
   const call = { product: 'shop', callUuid, ringExpiresAt: Date.now() + 45_000 }
   expect((await ask('', later.sign(call, { product: 'shop', role: 'agent', userId: calleeId }))).status).toBe(200)

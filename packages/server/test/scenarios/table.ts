@@ -1,4 +1,4 @@
-// Which groups of scenarios run on which compositions, and when: `test` with every change, `all` in the long run alone.
+// Which groups of scenarios run on which compositions, and when: `test` with every change, `all` only in the long run.
 
 export const compositionNames = ['embedded', 'nodes', 'postgres', 'cluster'] as const
 export type CompositionName = (typeof compositionNames)[number]
@@ -44,7 +44,7 @@ type Row = Readonly<Partial<Record<CompositionName, Run>>>
 const always: Row = { embedded: 'test', nodes: 'test', postgres: 'all' }
 /** What one node answers from what it has, or from one read. */
 const ofOneNode: Row = { ...always, nodes: 'all' }
-/** What nodes share of it is in the groups that run on nodes with every change. */
+/** The parts of it that nodes share are in the groups that run on nodes with every change. */
 const nodesLater: Row = { ...always, nodes: 'all' }
 const table: Readonly<Record<Group, Row>> = {
   flows: { ...always, cluster: 'all' },

@@ -7,7 +7,7 @@ import { checkStreams, finals } from '../chaos/check/streams.ts'
 import type { Recording, Trace } from '../chaos/recording.ts'
 
 /**
- * What people with several phones saw on those that are extended: their streams are whole, one phone alone answers a call
+ * What people with several phones saw on extended phones: their streams are whole, only one phone answers a call
  * [PLACE3], and how a call ended is so. That each phone hears the end of what it was told of shows by who gets stuck.
  */
 export function checkApart(traces: readonly Trace[], recording: Recording, report: Report): void {

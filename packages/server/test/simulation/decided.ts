@@ -22,7 +22,7 @@ function problemOf(row: CallRow, first: string, backend: DecidingBackend): strin
     allow: ['rings'],
     late: ['rings', 'rejected (unavailable)'],
     refuse: ['rejected (closed)'],
-    // Who would be called by themselves is called by nobody.
+    // A person who would call themselves gets no call.
     redirect: to === caller ? ['rejected (unavailable)'] : ['rings'],
     nothing: ['rejected (unavailable)'],
     nonsense: ['rejected (unavailable)'],

@@ -4,7 +4,7 @@ import type { Timers } from '../../src/ports/clock.ts'
 import type { ProductSettings } from '../../src/ports/product-store.ts'
 import { Random } from '../fuzz/random.ts'
 
-/** What the backend of a world says about an invite [HOOK5]: by its uuid, however often it is asked. */
+/** The answer of a world's backend about an invite [HOOK5]: it follows from the uuid, however often it is asked for. */
 export type Answered = 'allow' | 'refuse' | 'redirect' | 'late' | 'nothing' | 'nonsense'
 
 const reason = 'closed'

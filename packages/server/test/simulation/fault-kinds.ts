@@ -138,7 +138,7 @@ export function ofStores({ cluster, random }: FaultKindsOptions): Fault[] {
   ]
 }
 
-/** Draws one fault of a family, at a node where it is of one. */
+/** Draws one fault of a family, at a node if it is a node's. */
 export function createFamilies(options: FaultKindsOptions): Readonly<Record<Family, (index: number) => Fault>> {
   const { random } = options
   const nodes = createNodeFaults(options)

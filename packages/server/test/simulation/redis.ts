@@ -56,7 +56,7 @@ const copyOf = ({ sessions, index, inboxes, alive, words }: Content): Content =>
 })
 
 const marker = 'marker'
-/** Who tried to go on with a session of which there is no copy leaves so long a trace, in ms. */
+/** A client that tried to go on with a session of which there is no copy leaves a trace for this time, in ms. */
 const tombMs = 60_000
 
 /**
@@ -274,9 +274,9 @@ function without(ids: readonly string[] = [], id: string): string[] {
   return ids.filter((each) => each !== id)
 }
 
-/** Of so many reads one forgets what was read. */
+/** One of this many reads forgets what was read. */
 const trimEvery = 32
-/** A reader that nothing comes for looks up so often, in ms. */
+/** How often a reader without messages looks up, in ms. */
 const idleMs = 1_500
 
 export interface RedisPorts {

@@ -14,7 +14,7 @@ interface Event {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /**
- * Virtual time. Whatever happens in a simulated world is an event of it: one after another, in an order that a seed chooses.
+ * Virtual time. Every change in a simulated world is an event of it: one after another, in an order that a seed chooses.
  *
  *   const scheduler = new Scheduler(random)
  *   scheduler.after(5, () => …)
@@ -41,7 +41,7 @@ export class Scheduler {
     }
   }
 
-  /** Until so many ms have passed since the begin, or `isOver` says so. */
+  /** Until `until` ms have passed since the beginning, or `isOver` says so. */
   async run(until: number, isOver: () => boolean = () => false): Promise<void> {
     do await settled()
     while (this.step(until, isOver))
@@ -144,10 +144,13 @@ function isBefore(one: Event, other: Event): boolean {
   return one.lot !== other.lot ? one.lot < other.lot : one.nth < other.nth
 }
 
-/** The longest that the end of a turn may come after its begin, in ms: what comes meanwhile is of the same turn. */
+/**
+ * The longest that the end of a turn may come after its beginning, in ms: everything that comes meanwhile belongs to the
+ * same turn.
+ */
 const turnMs = 0.5
 
-/** A process: it runs, stands still, or is dead. What is due while it stands still happens when it goes on. */
+/** A process: it runs, stands still, or is dead. Work that is due while it stands still happens when it goes on. */
 export class Host {
   readonly timers: Timers
   private readonly scheduler: Scheduler
@@ -214,7 +217,7 @@ export class Host {
     })
   }
 
-  /** Something happens in this process after so many ms. */
+  /** Something happens in this process after `ms` milliseconds. */
   after(ms: number, what: () => void): Cancel {
     let isOff = false
     const run = () => {

@@ -1,4 +1,4 @@
-/** A thread of `npm run simulate`: lives the worlds that it is told, one after another. */
+/** A thread of `npm run simulate`: lives the worlds that it gets, one after another. */
 import { type Lived, outlineOf } from './outline.ts'
 import { live, type WorldOptions } from './world.ts'
 

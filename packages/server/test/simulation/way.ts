@@ -45,7 +45,7 @@ export class Server extends Part {
   /** By how much its clock has jumped, in ms. */
   protected jumpedMs = 0
 
-  /** Its clock is put forward by so many ms, or back. */
+  /** Its clock is put forward by `ms`, or back. */
   jump(ms: number): void {
     this.jumpedMs += ms
   }

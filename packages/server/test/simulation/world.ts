@@ -26,8 +26,8 @@ export interface WorldOptions {
   /** Faults that do not happen, by when they would have been drawn: 0 is the first. */
   readonly without?: readonly number[]
   /**
-   * `usual`: the mix of faults of the seeds that were recorded before each seed drew its own. `clocks`: its own, and clocks jump
-   * beside that. Undefined: its own.
+   * `usual`: the mix of faults of the seeds that were recorded before each seed drew its own. `clocks`: its own, and
+   * clocks jump as well. Undefined: its own.
    */
   readonly mix?: 'usual' | 'clocks'
   /** `plain`: people call and answer, and nothing else, as in the seeds that were recorded before they did more. */

@@ -25,9 +25,9 @@ export const busy = person('busy')
 export const few = person('few')
 export const endpointId = 'we_hooked'
 const dayMs = 86_400_000
-/** The calls ended within so many days. */
+/** The number of days within which the calls ended. */
 export const days = 90
-/** So many are live. */
+/** The number of live calls. */
 export const liveCount = 200
 
 /** Names a call by its number, from 1. */
@@ -36,7 +36,7 @@ export const uuidOf = (n: number) => {
   return `${hex.padStart(8, '0')}-0000-4000-8000-${hex.padStart(12, '0')}`
 }
 
-/** Groups, with so many members each. */
+/** The number of groups, and of the members of each. */
 const groups = 300
 const membersOfGroup = 500
 

@@ -31,8 +31,8 @@ function makeCertificate(directory: string, authority: string, host: string): vo
 }
 
 /**
- * From now on everybody but the superuser of the tests needs TLS and a password. The server's certificate is of the
- * authority `name` in the directory, for `localhost` alone.
+ * From now on everybody but the superuser of the tests needs TLS and a password. The server's certificate comes from the
+ * authority `name` in the directory, only for `localhost`.
  */
 export async function demandTlsAndPasswords(server: Postgres, directory: string, name: string): Promise<void> {
   makeCertificate(directory, name, 'localhost')

@@ -32,8 +32,8 @@ export interface Databases {
 }
 
 /**
- * The server that a run of the tests shares, where there is one, else a server of its own. What is broken or configured
- * on purpose is never shared: for that there is `Postgres.start()`.
+ * The server that a run of the tests shares, where there is one, else a server of its own. A server that is broken or
+ * configured on purpose is never shared: for that there is `Postgres.start()`.
  */
 export async function openDatabases(): Promise<Databases> {
   const shared = process.env.RINGWIRE_TEST_POSTGRES

@@ -135,7 +135,7 @@ export async function startCluster(moreArgs: () => Promise<Args> = async () => [
   return { url, servers, whole, stop: async () => void (await Promise.all(servers.map((server) => server.stop()))) }
 }
 
-/** That each has heard of the others, and has nobody for failed, is told by it alone. */
+/** Each node itself says that it has heard of the others, and has nobody for failed. */
 async function knowsAll({ url }: RedisServer): Promise<void> {
   const client = new Redis(url)
   for (let tries = 0; tries < 1_000; tries++) {
@@ -162,7 +162,7 @@ function ping(port: number): Promise<boolean> {
     resolve(data.toString().startsWith('+PONG'))
   })
   socket.on('error', () => resolve(false))
-  // Whoever else has the port may say nothing.
+  // Another program that has the port may say nothing.
   socket.setTimeout(1_000, () => socket.destroy())
   socket.on('close', () => resolve(false))
   return promise

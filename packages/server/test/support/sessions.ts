@@ -3,7 +3,7 @@ import { someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import type { Service, TokenWish } from '@ringwire/testkit/service'
 
-/** Two people with two sessions each: who is told, and who is not. */
+/** Two people with two sessions each: which of them hear something, and which do not. */
 export interface Four {
   readonly callerId: string
   readonly calleeId: string
@@ -40,7 +40,7 @@ export function received(client: Client): Received[] {
   return client.all.filter(({ request_id: id }) => !id?.startsWith('settle-'))
 }
 
-/** From now on: what each of these clients is told. */
+/** From now on: the messages of each of these clients. */
 export function listen<Name extends string>(clients: Readonly<Record<Name, Client>>, names: readonly Name[]) {
   const heard = new Map(names.map((name) => [name, received(clients[name]).length]))
   return () => {
@@ -49,7 +49,7 @@ export function listen<Name extends string>(clients: Readonly<Record<Name, Clien
   }
 }
 
-/** Only the names of what was heard. */
+/** Only the names of the events. */
 export function eventsOf<Name extends string>(
   news: Readonly<Record<Name, readonly Received[]>>,
 ): Record<Name, string[]> {

@@ -8,7 +8,7 @@ export interface SmallDisk {
   fill(): void
   /** Makes room again. */
   clear(): void
-  /** Whatever used it has ended. */
+  /** Everything that used it has ended. */
   remove(): void
 }
 

@@ -81,7 +81,7 @@ test('[HOOK2] a call over sockets is told step by step, signed, and counted', as
   await until('they are counted', async () => ((await metricsOf(service)).get(delivered) ?? 0) >= 5)
   const list = (): Promise<{ status: string; response: string }[]> =>
     command(`webhooks deliveries ${id} --product shop --json`)
-  // What came of the last one is stored a moment after it was counted.
+  // The result of the last one is stored a moment after it was counted.
   await until('none is pending', async () => (await list()).every(({ status }) => status !== 'pending'))
   const listed = await list()
   expect(new Set(listed.map(({ status, response }) => `${status} ${response}`))).toEqual(

@@ -9,7 +9,7 @@ import { nodeOf } from '../support/workers.ts'
 export const count = 3
 export const nodes = ['m-1', 'm-2', 'm-3']
 
-/** Machines of the tests of a file, on stores of this file alone. */
+/** Machines of the tests of a file, on stores only for this file. */
 export interface Machines {
   stores(): SharedStores
   /** One machine that serves with several processes on one port. */

@@ -18,7 +18,7 @@ import {
 import { StrictMode, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 
-/* A phone of components alone. The page's query says who is signed in, and whom they call. */
+/* A phone made of nothing but components. The page's query says who is signed in, and whom they call. */
 
 const query = new URLSearchParams(location.search)
 const peer = { userId: query.get('calls') ?? '', role: query.get('peer') ?? '' }

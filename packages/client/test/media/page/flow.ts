@@ -9,7 +9,7 @@ export interface FlowWindow {
 export interface Totals {
   audioPackets: number
   videoPackets: number
-  /** Sum of squares of what was heard. */
+  /** Sum of squares of the sound from the peer. */
   audioEnergy: number
   framesDecoded: number
   framesReceived: number

@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core'
 
 /**
- * Tabs of one window, of which one is in front: Playwright tells each of its own pages that it is. They are driven by the
- * DevTools protocol alone, in a context that Playwright does not know.
+ * Tabs of one window, of which one is in front: Playwright tells each of its own pages that it is. They are only driven
+ * by the DevTools protocol, in a context that Playwright does not know.
  */
 export interface Tab {
   /** Of an expression, with what its promise resolves to. */

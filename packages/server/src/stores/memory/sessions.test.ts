@@ -78,7 +78,7 @@ test('[RES1] who comes while a socket of before waits for a sign of life is the 
   expect(sessions.resume({ sessionId: 's', epoch, seq: 3 }, own, real, 0, old)).toBeDefined()
   answer.resolve(false)
   expect(await asked.catch(String)).toContain('a newer socket')
-  // One that found the socket of before, and waited for it, comes after the one that has the session by now.
+  // A client that found the previous socket, and waited for it, comes after the client that has the session by now.
   expect(() => sessions.resume({ sessionId: 's', epoch, seq: 2 }, own, late, 0, old)).toThrow('a newer socket')
   expect(closes).toEqual(['late 4409', 'late 4409'])
   expect(sessions.sinkOf('s')).toBe(real)
@@ -308,7 +308,7 @@ test('[WS4] the window counts from the end of the call: a place is kept however 
   sessions.sweep(100 * windowMs + windowMs - 1)
   connect('b')
   sessions.collectFinals(identity('b'))
-  // Of a call that is over its end is told, and nothing else of it.
+  // Of a call that is over only its end is sent.
   expect(heard('b')).toEqual(['final'])
 })
 

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => void intervals.mockRestore())
 
-/** A service alone, its store, and a clock that is moved by hand; its start takes so long. */
+/** A single service, its store, and a clock that is moved by hand; its start takes `startMs`. */
 function open(startMs = 0) {
   const world = { now: start, isAway: false, looks: 0 }
   const clock = { now: () => world.now, monotonic: () => world.now - start + 77.5 }
@@ -30,7 +30,7 @@ function open(startMs = 0) {
   const before = uptime.outages()
   uptime.serve()
   const [look] = intervals.mock.calls.at(-1) as unknown as [() => void]
-  /** So long nothing of it runs; then its timer fires once, however many turns it missed. */
+  /** For this time nothing of it runs; then its timer fires once, however many turns it missed. */
   async function stand(ms: number) {
     world.now += ms
     look()

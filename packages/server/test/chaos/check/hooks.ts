@@ -42,7 +42,7 @@ function problemsOf(hooks: readonly Hook[], { events }: CallFacts): string[] {
   const taken = new Set<string>()
   for (const hook of hooks) {
     const name = nameOf(hook)
-    // What comes after waits until it was taken; what was taken may come again as late as it likes.
+    // Later hooks wait until it was taken; a hook that was taken may come again as late as it likes.
     const overtaken = expected.filter((step) => step.version < hook.version && !taken.has(step.name))
     if (overtaken.length > 0) problems.push(`${name} came before ${overtaken.map((step) => step.name)} was taken`)
     came.add(name)

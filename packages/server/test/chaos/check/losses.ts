@@ -28,7 +28,8 @@ interface Case {
 }
 
 /**
- * A log is lost with what holds it, and keeps so much for so long; nothing else explains a loss [RES1, RES2, RES4].
+ * A log is lost with the node that holds it, and has a limit of size and of time; nothing else explains a loss [RES1,
+ * RES2, RES4].
  * `apart`: what people with several phones, or with base clients, saw: what they sent fills the logs of others, too.
  */
 export function lossesOf(readings: readonly Reading[], apart: readonly Trace[], facts: Facts, header: Header): Loss[] {
@@ -109,8 +110,8 @@ function lastSign({ evicted, until }: FaultRecord): number {
 }
 
 /**
- * Whether a blow was over when the log began of which a state tells. That of a new session begins after its socket was
- * opened; the one after `session.reset` when its node had found out all that there was to find out.
+ * Whether a blow was over when the log began of which a state tells. The log of a new session begins after its socket was
+ * opened; a log after `session.reset` when its node had found out all that there was to find out.
  */
 function isBefore({ until: end }: FaultRecord, { kind, at, openedAt, node }: SeenState, { faults }: Header): boolean {
   if (kind === 'new') return end <= openedAt
@@ -126,7 +127,7 @@ const kept = { events: 512 - 64, units: 1024 * 1024 - 64 * 1024 }
 /** What a relay has beside its text. */
 const envelopeUnits = 300
 
-/** A session can be resumed for so long, and its log keeps so much [RES1]. */
+/** A session can be resumed for a limited time, and its log has a limited size [RES1]. */
 function limitReached(state: SeenState, ended: Stretch, known: Case): string | undefined {
   const { at, kind } = state
   if (kind === 'new' && at - goneAt(state, known) > known.header.resumeWindowMs) return 'after the resume window'

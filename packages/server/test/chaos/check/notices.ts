@@ -5,7 +5,7 @@ import { clockSlackMs, type Report } from './findings.ts'
 import type { Patience } from './patience.ts'
 import type { Reading } from './reading.ts'
 
-/** Who has to hear of an event, and by which push. */
+/** The user who has to hear of an event, and by which push. */
 interface Owed {
   readonly user: string
   readonly pushes: readonly string[]
@@ -62,7 +62,7 @@ function isHeard(reading: Reading, { pushes, about }: Owed, event: EventRow, at:
   const first = reading.stretches.findLastIndex(({ from }) => from + clockSlackMs < at)
   const stretch = reading.stretches[first]
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
-  // How a call ended, and that alone, may also be told to the session that comes after a loss [WS4].
+  // Only the end of a call may also be sent to the session that comes after a loss [WS4].
   const isEnd = overStatuses.includes(event.type)
   const told = isEnd ? reading.stretches.slice(first) : [stretch]
   const came = told.flatMap((each) => each.pushes)

@@ -65,7 +65,7 @@ test('not where the phone was there in between, or no log was lost', () => {
     ]),
   ).toBe(false)
   expect(isExcused([[10_000, 24_000]], 55_000)).toBe(false)
-  // The log that was lost is one of before.
+  // The log that was lost is an earlier one.
   expect(isExcused([[61_500, 62_000]], 90_000, 70_000)).toBe(false)
 })
 

@@ -25,7 +25,7 @@ export interface Patience {
   heardBy(knownAt: number, user: string, nodes: readonly (number | undefined)[]): number
   /**
    * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
-   * enough to be that one, and the phone was not there all the time before; or it was away until its log was lost, and
+   * enough to be that loss, and the phone was not there all the time before; or it was away until its log was lost, and
    * could not have heard of it.
    */
   excuses(reading: Reading, stretch: Stretch, at: number): boolean
@@ -78,7 +78,7 @@ export function createPatience(header: Header): Patience {
   }
 }
 
-/** When so much time had passed in which nothing was broken. `faults`: in the order in which they began. */
+/** When this much time had passed in which nothing was broken. `faults`: in the order in which they began. */
 function wholeTimeAfter(
   at: number,
   ms: number,

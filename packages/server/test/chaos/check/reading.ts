@@ -122,7 +122,7 @@ class Reader implements Reading {
     if (last !== undefined) last.until = Math.min(last.until, at)
   }
 
-  /** Before `auth.ok` nothing may come; what comes anyway is of the session that it names. */
+  /** Before `auth.ok` nothing may come; a push that still comes belongs to the session that it names. */
   private comesEarly(seen: SeenPush): void {
     this.strange.push(seen)
     if (seen.frame.seq !== undefined) this.early.push(seen)

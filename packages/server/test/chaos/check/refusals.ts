@@ -63,7 +63,7 @@ function unreasonable(
       return isToPeer && waiting?.row.callee === session.user ? undefined : `${named} is not a call that waits`
     }
     case 'CALL_NOT_FOUND':
-      // Who only rang in a call that another member answered is not kept with it [GROUP1].
+      // A member who only rang in a call that another member answered is not kept with it [GROUP1].
       if (fact?.isOver === true && isRung(fact, session.user)) return undefined
       return (known.get(call) ?? Number.POSITIVE_INFINITY) < reply.index ? 'the service had named it' : undefined
     case 'CALL_INVALID_STATE':

@@ -92,7 +92,7 @@ function checkArrivals(
       report('effect', `${event} ${mark} came, and it was refused`, where)
     if (fact === undefined || sideOf(fact, user) === undefined)
       report('effect', `${event} ${mark} came to a stranger`, where)
-    // One past the log finds its way alone.
+    // A message past the log finds its way without it.
     if (seq === undefined) continue
     const known = first.get(mark)
     if (known !== undefined && mayComeAgain(known)) continue

@@ -77,7 +77,7 @@ function problemOfPush(
   isAnswered: boolean,
   wasIn: boolean,
 ): string | undefined {
-  // A relay past the log finds its way alone.
+  // A relay past the log finds its way without it.
   if (isRelay(frame) && frame.seq === undefined) return undefined
   if (side === 'caller') return isRelay(frame) && !isAnswered ? 'came before the answer' : undefined
   if (isKnown || frame.event === 'call.ringing') return undefined

@@ -70,7 +70,7 @@ function checkHeard(heard: readonly Heard[], said: readonly SeenRequest[], { rep
   }
 }
 
-/** What was acknowledged is heard, or something later. */
+/** The receiver has heard what was acknowledged, or something later. */
 function checkArrived(
   request: SeenRequest,
   heard: readonly Heard[],
@@ -90,7 +90,7 @@ function checkArrived(
   report('lost', `call.media ${mark} of ${request.session.user} was acknowledged (${status}) and never came`, where)
 }
 
-/** Who resumes its session is told again what the other side said last. */
+/** A client that resumes its session gets the last state of the other side again. */
 function checkAgain(receiver: Reading, { facts, startedAt, report }: SaidOptions): void {
   const all = heardBy(receiver)
   for (const { kind, index, at, frame, session } of receiver.states) {

@@ -45,7 +45,7 @@ function checkNumbers({ session, pushes }: Stretch, report: Report): void {
   for (const { frame, at } of pushes) {
     const { seq, event, data } = frame
     const where = { user, call: data?.call_uuid, at }
-    // A relay past the log has none: its sender was told so.
+    // A relay past the log has none: its sender heard so.
     if (seq === undefined) {
       if (!isRelay(frame)) report('protocol', `${event} has no seq`, where)
       continue
@@ -59,7 +59,7 @@ function checkNumbers({ session, pushes }: Stretch, report: Report): void {
 /** What makes a push the same as another one; a snapshot is never the same. */
 function nameOf({ frame }: SeenPush): string | undefined {
   const { event, version, data } = frame
-  // What a side said of its media is told again, and says nothing that counts.
+  // The state of a side's media is repeated, and says nothing that counts.
   if (event === 'call.media') return undefined
   if (isRelay(frame)) return `${event} ${data?.call_uuid} from ${data?.from_user_id} ${markOf(frame)}`
   // Each member of a group says that its phone rings.

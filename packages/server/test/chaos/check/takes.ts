@@ -29,7 +29,7 @@ interface Taken {
 }
 
 /**
- * Where a session takes a place, the former one is told so, and speaks for the call no more; a caller whose peer goes on
+ * If a session takes a place, the former one hears so, and speaks for the call no more; a caller whose peer goes on
  * elsewhere hears that the call was accepted again [TAKE1, PLACE5].
  */
 export function checkTakes(options: TakesOptions): void {
@@ -82,7 +82,7 @@ function checkTold(
   { patience, report }: TakesOptions,
 ): SeenPush | undefined {
   const pushes = session.stretches.flatMap((stretch) => stretch.pushes)
-  // If the call was over before it could be told, that it is over is all it hears.
+  // If the call was over before that, it only hears that it is over.
   const told = pushes.find(
     ({ frame }) => frame.data?.call_uuid === call && (frame.version ?? 0) >= version && finals.includes(frame.event),
   )
@@ -126,7 +126,7 @@ function checkOffered({ call, version, at }: Taken, { row }: CallFacts, options:
     ({ frame, at: heardAt }) =>
       frame.event === 'call.accepted' &&
       frame.data?.call_uuid === call &&
-      // Who has yet to hear that it was accepted hears it once.
+      // A session that has yet to hear that it was accepted hears it once.
       ((frame.version ?? 0) >= version || heardAt > at),
   )
   if (!isHeard) report('taken', `${row.caller} was not told to offer again`, { user: row.caller, call, at })

@@ -15,7 +15,7 @@ interface Knowledge {
   readonly since: SeenPush
 }
 
-/** Whoever is told something of a call is told the truth, and in the end how it ended. */
+/** A session that hears something of a call hears the truth, and in the end how it ended. */
 export function checkTold(readings: readonly Reading[], facts: Facts, report: Report): void {
   for (const reading of readings) {
     const { user } = reading
@@ -26,7 +26,7 @@ export function checkTold(readings: readonly Reading[], facts: Facts, report: Re
     }
     for (const [call, { state, since }] of known) {
       const fact = facts.get(call)
-      // Who has declined a call to a group may have lost the reply, and hears nothing more of it.
+      // A member who has declined a call to a group may have lost the reply, and hears nothing more of it.
       if (state !== 'live' || (fact !== undefined && isRung(fact, user) && hasDeclined(fact, user))) continue
       const text = `the last that ${user} heard is ${since.frame.event}; it is ${fact?.row.status}`
       report('untold', text, { user, call, at: since.at })
@@ -141,7 +141,7 @@ function hearState(seen: SeenState, known: Map<string, Knowledge>, facts: Facts,
       report('order', `the snapshot says ${status}, after its end was told`, where)
       continue
     }
-    // Whoever comes back has what is its own; a call that rings has no place at the callee [PLACE1, RES2].
+    // A session that comes back has its own calls; a call that rings has no place at the callee [PLACE1, RES2].
     const isOwed = holds || seen.attempted || (direction === 'incoming' && status === 'ringing')
     if (!isOwed) report('disagrees', `the snapshot of a ${seen.kind} session does not have its place`, where)
     known.set(call, { state: 'live', since: seen })

@@ -57,7 +57,7 @@ function problemOfUnanswered(
   return failed.some(({ at }) => at === row.ended_at) ? undefined : `it did not hear that ${row.call_uuid} ended`
 }
 
-/** Who is handed over hears that the new call was answered before it hears that the first one is over. */
+/** A participant who is handed over hears that the new call was answered before it hears that the first one is over. */
 function checkOrder(reading: Reading, newCalls: readonly CallFacts[], startedAt: number, report: Report): void {
   const { user, stretches, requests, states } = reading
   for (const { row, reached } of newCalls) {

@@ -206,7 +206,7 @@ function activeCalls(draft: Draft, user: string, at: number): Snapshot[] {
   })
 }
 
-/** The log of the session begins again after this push; the next number is of the new one. */
+/** The log of the session begins again after this push; the next number belongs to the new log. */
 export function reset({ trace, index, frame, at }: Spot, draft: Draft): void {
   const data = { session_id: 'same', epoch: 'another', active_calls: activeCalls(draft, trace.user, at) }
   const entry = trace.entries[index]

@@ -81,7 +81,7 @@ export const plantsInStreams: readonly Plant[] = [
       name: `${event} lost, and the numbers closed over it`,
       kind: 'untold',
       plant(draft) {
-        // What comes after the last fault nothing can excuse.
+        // Nothing can excuse a loss after the last fault.
         const whole = Math.max(...draft.header.faults.map(({ until }) => until))
         const spot = firstOf(
           inEvent(draft, event).filter(({ at }) => at > whole + 300),

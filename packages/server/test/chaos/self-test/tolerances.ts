@@ -105,7 +105,7 @@ export const tolerances: readonly Tolerance[] = [
         const before = spots(draft, 'in', (spot) => spot.trace === trace && spot.index < index)
         return before.findLast(({ frame }) => frame.request_id !== undefined) ?? []
       })
-      // Whoever was told of an end has to hear of it.
+      // A session that heard of an end has to hear of it.
       const isOpen = ({ frame }: Spot) => frame.data?.status === 'accepted' || frame.data?.status === 'connected'
       const { trace, index } = firstOf(lastReplies.filter(isOpen), 'session that was lost in the middle of a call')
       trace.entries.splice(index, 1)

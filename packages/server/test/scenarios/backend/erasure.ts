@@ -168,7 +168,7 @@ export function registerBackendErasure(name: string, start: Start): void {
       const [delivery] = list.data.filter(({ type }: { type: string }) => type === 'call.accepted')
       const before = receiver.received.length
       await ask(service(), 'POST', `webhooks/${hooks[0].id}/deliveries/${delivery.id}/retry`)
-      // What was told for the first time may come between.
+      // A first delivery may come between.
       const retold = () => receiver.received.slice(before).find(({ id }) => id === delivery.id)
       await until('it is told again', () => retold() !== undefined)
       const told = retold()

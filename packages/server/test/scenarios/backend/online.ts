@@ -79,7 +79,7 @@ export function registerBackendOnline(name: string, start: Start): void {
       const [back, gone] = [someone('back'), someone('gone')]
       await Promise.all([connect(back), connect(gone)])
       await Promise.all([back, gone].map((userId) => isTold(userId, true)))
-      // What was taken and is not stored as taken would come again, under the same id.
+      // A delivery that was taken and is not stored as taken would come again, under the same id.
       await until('it is stored what was told', async () => {
         const hooks: { id: string }[] = (await ask(service, 'GET', 'webhooks')).body.data
         const pending = hooks.map(({ id }) => ask(service, 'GET', `webhooks/${id}/deliveries?status=pending`))

@@ -86,7 +86,7 @@ export function registerBackendParticipants(name: string, start: Start): void {
       expect(Date.parse(body.tokens_from)).toBeGreaterThan(Date.now() - 60_000)
       expect((await ask(service(), 'GET', `participants/customer/${pair.callerId}`)).body.online).toBe(false)
       expect((await ask(service(), 'GET', `calls/${callUuid}`)).body.call.status).toBe('accepted')
-      // A token of later finds the place that was lost.
+      // A later token finds the place that was lost.
       await nextSecond()
       const again = await service().connect(who)
       again.send('call.end', { call_uuid: callUuid })

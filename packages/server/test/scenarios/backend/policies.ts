@@ -73,7 +73,7 @@ export function registerPolicies(name: string, start: Start): void {
       const refused = service().open(token)
       expect((await refused.closed).code).toBe(4401)
       expect((await issue(service(), ann, second)).status).toBe(401)
-      // A key beside it is not meant.
+      // Another key is not affected.
       expect((await request(other, 'call.end', { call_uuid: crypto.randomUUID() }))?.error.code).toBe('CALL_NOT_FOUND')
       await runBeside(service(), 'keys', 'enable', second.id)
       await everywhere(async () => (await status()) === 200)

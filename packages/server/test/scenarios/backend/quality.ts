@@ -40,7 +40,7 @@ export function registerQuality(name: string, start: Start): void {
     const codeOf = ({ error }: { error?: { code: string } }) => error?.code
     const hookOf = (callUuid: string) => receiver.received.find(({ data }) => data.call_uuid === callUuid)
 
-    /** An endpoint is known to another node a moment later: the ends that come then are told. */
+    /** Another node knows an endpoint a moment later: it gets the ends that come then. */
     async function heardEnd(pair: ExtendedPair, event: 'call.end', by: 'caller' | 'callee'): Promise<boolean> {
       const callUuid = await answeredCall(pair)
       await pair[by].request(event, { call_uuid: callUuid })

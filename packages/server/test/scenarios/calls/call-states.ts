@@ -251,7 +251,10 @@ const rows: readonly Row[] = [
   },
 ]
 
-/** Every row of the table of call states: what each of four sessions receives, whole, and that nobody else is told. */
+/**
+ * Every row of the table of call states: what each of four sessions receives, whole, and that nobody else receives
+ * anything.
+ */
 export function registerCallStates(name: string, start: Start): void {
   describe(`call states, ${name}`, () => {
     const service = serviceFor(start)

@@ -74,7 +74,7 @@ async function startCalls(service: InProcessService) {
   }
   await callerGone.caller.die()
   await calleeGone.callee.die()
-  // Who asks for a place gets the answer after the loss is known [PLACE4].
+  // A session that asks for a place gets the answer after the loss is known [PLACE4].
   expect(await errorCode(callerGone.callerTab, 'call.connected', { call_uuid: uuids.callerGone })).toBe(
     'CALL_INVALID_STATE',
   )

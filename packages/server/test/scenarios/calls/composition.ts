@@ -123,7 +123,7 @@ export function serviceFor(start: Start, env: Env = {}): () => Service {
   return () => service as Service
 }
 
-/** Ends a service; whatever it was asked, none of it was a bug of its own. */
+/** Ends a service; none of the requests met a bug of its own. */
 export async function finish(service: Service): Promise<void> {
   const { log } = service
   await service.dispose()

@@ -167,7 +167,7 @@ function registerAway(service: () => Service): void {
       const four = await connectFour(service())
       const callUuid = await callIn('connected', four)
       await lose(four.callee)
-      // Who asks for the place gets the answer after the loss is known [PLACE4].
+      // A session that asks for the place gets the answer after the loss is known [PLACE4].
       expect(await errorCode(four.calleeTab, 'call.cancel', { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
       for (let n = 0; n < 256; n++) four.caller.send('webrtc.ice_candidate', candidate(callUuid, n))
       expect(await errorCode(four.caller, 'webrtc.ice_candidate', candidate(callUuid, 256))).toBe('RELAY_BUFFER_FULL')

@@ -6,7 +6,7 @@ import { type Start, serviceFor } from './composition.ts'
 const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
 const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-/** Every event of the interface's tables: fields, types, direction. What comes is compared whole: nothing else is in it. */
+/** Every event of the interface's tables: fields, types, direction. Events are compared whole: nothing else is in them. */
 export function registerInterfaceEvents(name: string, start: Start): void {
   describe(`events of the interface, ${name}`, () => {
     const service = serviceFor(start)

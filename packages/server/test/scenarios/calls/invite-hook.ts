@@ -79,7 +79,7 @@ export function registerInviteHook(name: string, start: Start): void {
       expect(callee.events()).toEqual(['auth.ok'])
       const record = await recordOf(service(), asCaller(people), callUuid)
       expect(record).toMatchObject({ status: 'rejected', end_reason: 'blocked', accepted_at: null })
-      // A repeat is answered by the record: nobody is asked again.
+      // A repeat is answered by the record: the backend gets no second question.
       const repeat = await request(caller, 'call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
       expect(repeat?.data).toMatchObject({ call_uuid: callUuid, status: 'rejected' })
       expect(decider.of(calleeId)).toHaveLength(1)
@@ -231,7 +231,7 @@ export function registerInviteHook(name: string, start: Start): void {
       caller.send('call.invite', invite)
       await decider.asked(calleeId)
       again.send('call.invite', invite)
-      // What is about something else is answered once the invite waits for the backend.
+      // A request about something else is answered once the invite waits for the backend.
       again.send('call.end', { call_uuid: crypto.randomUUID() })
       expect((await again.next('call.error')).error?.code).toBe('CALL_NOT_FOUND')
       resolve({ decision: 'allow' })

@@ -114,7 +114,7 @@ function registerHolders(service: () => Service): void {
     await second.next('call.ringing')
     second.send('call.accept', { call_uuid: callUuid })
     await caller.next('call.accepted')
-    // The second network is gone without a word: its socket looks alive until it is asked.
+    // The second network is gone without a word: its socket looks alive until it is probed.
     second.answersPings = false
     const third = await service().connect(wish)
     expect((await second.closed).code).toBe(4408)

@@ -50,7 +50,7 @@ test('[END3] [HEALTH1] killed and started again: calls go on, requests are refus
     expect(received(pair.caller).filter(({ event }) => event === 'call.ended').length).toBe(1)
   }))
 
-/** So many requests have to meet the end of a connection. */
+/** This many requests have to meet the end of a connection. */
 const enoughRefusals = 8
 
 /** Asks until the answer is one of the call and not of the store. */

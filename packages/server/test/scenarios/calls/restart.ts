@@ -121,7 +121,7 @@ async function checkLiveCalls(service: Service, way: Way, again: Again): Promise
   await rings.caller.next('call.accepted')
   await talkAndHangUp(service, ringing, rings, ringingUuid)
 
-  // Where nobody knows whether the caller had heard of the accept, it is told again.
+  // If nobody knows whether the caller had heard of the accept, it is sent again.
   const accepts = await comeBack(service, accepted)
   for (const event of await again(accepted.caller, accepts.caller, 'call.accepted')) {
     expect(accepts.caller.all.find((each) => each.event === event)?.data).toEqual({

@@ -87,7 +87,7 @@ describe('[GROUP1] [END3] turns', () => {
         clock.advance(100)
         return back.events().includes('call.ringing')
       })
-      // Whoever was passed over meanwhile is not rung.
+      // A member who was passed over meanwhile is not rung.
       const late = await service.connect({ user_id: all.ids[0] ?? '', role: 'agent' })
       await quiet(late)
       expect(late.events()).not.toContain('call.ringing')

@@ -18,7 +18,7 @@ const privateKey = Buffer.concat([Buffer.alloc(32), ecdh.getPrivateKey()])
   .subarray(-32)
   .toString('base64url')
 
-/** Whoever is not connected is woken by a push, and told when it is over [PUSH2]. */
+/** A push wakes a participant who is not connected, and another one says that it is over [PUSH2]. */
 export function registerWaking(name: string, start: Start): void {
   describe(`waking, ${name}`, () => {
     let push: WebPushServer

@@ -280,7 +280,7 @@ export function registerEnvelopeScenarios(name: string, start: StartService): vo
         ['call.invite', { ...right, call_uuid: marker }, 'call_uuid'],
         ['call.invite', { ...right, metadata: [marker] }, 'metadata'],
         ['call.invite', { ...right, metadata: marker }, 'metadata'],
-        // A hang-up fails for its call_uuid alone [END1].
+        // A hang-up only fails for its call_uuid [END1].
         ['call.reject', { call_uuid: marker, reason: marker }, 'call_uuid'],
         ['call.end', { reason: marker }, 'call_uuid'],
         ['call.accept', { call_uuid: `${crypto.randomUUID()}\n` }, 'call_uuid'],
@@ -311,7 +311,7 @@ export function registerEnvelopeScenarios(name: string, start: StartService): vo
 function registerSizes(service: () => Service): void {
   const guest = (): Promise<Client> => service().connect({ user_id: someone('guest'), role: 'agent' })
 
-  /** An envelope of exactly so many bytes. */
+  /** An envelope of exactly `bytes` bytes. */
   const sized = (bytes: number, unit: string) => {
     const frame = (pad: string) => JSON.stringify({ event: 'test.size', request_id: 'size', pad })
     const left = bytes - Buffer.byteLength(frame(''))

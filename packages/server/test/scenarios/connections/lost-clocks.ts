@@ -91,7 +91,7 @@ export function registerLostClockScenarios(name: string, start: StartService): v
   registerStandstill(name, start, env)
 }
 
-/** Who is back before the time is over, with room for a busy machine. */
+/** Clients that are back before the time is over, with room for a busy machine. */
 function registerReturns(name: string, start: StartService): void {
   describe(`${name}: lost clocks that are stopped`, () => {
     const callerPatientMs = 4_000

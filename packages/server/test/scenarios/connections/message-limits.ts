@@ -29,7 +29,7 @@ export function registerMessageLimitScenarios(name: string, start: StartService)
     test.concurrent('[WS7] the rate can be switched off', () =>
       withService(start, { RINGWIRE_WS_RATE: 'off' }, async (service) => {
         const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
-        // Until it is in, requests wait, and not so many of them [ORD1].
+        // Until it is in, requests wait, and only a limited number of them [ORD1].
         await client.settle()
         for (let i = 0; i < 2000; i++) client.send('test.unknown', {}, `r${i}`)
         client.raw(Buffer.concat(Array.from({ length: 3000 }, () => encodeFrame(opcodes.ping, 'still here'))))
@@ -98,7 +98,7 @@ async function slowReader(service: Service): Promise<void> {
   expect(refused?.error).toMatchObject({ code: 'RELAY_BUFFER_FULL', retryable: true })
   // 80 MiB more.
   for (let i = 0; i < 512; i++) await sendFour()
-  // What was let go is given back when the runtime has collected it; what is held never is.
+  // Memory that was let go is given back when the runtime has collected it; memory that is held never is.
   const grownBy = () => Math.max(...service.pids.map((pid, i) => residentBytes(pid) - before[i]!))
   await until('the service is small again', () => grownBy() < 48 * mebibyte)
 
@@ -190,7 +190,7 @@ async function floodOn(service: Service): Promise<void> {
   const named = limited().filter((it) => it.request_id === 'flood')
   const others = limited().filter((it) => it.request_id === undefined)
   expect(named.length).toBeWithin(200, 210 + 20 * (lasted / 1000))
-  // What is not read is told once a second.
+  // Unread messages are reported once a second.
   expect(others.length).toBeWithin(2, 3 + lasted / 1000)
   expect(others[0]?.error).toEqual(named[0]?.error && { ...named[0].error, retry_after_ms: expect.any(Number) })
   await polite.settle()

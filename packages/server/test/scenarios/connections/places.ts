@@ -273,7 +273,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
     test('[PLACE2] a hand-over in a stream that never pauses: nothing lost, nothing twice, in order', async () => {
       const { callee, calleeId, callUuid, caller } = await call()
       let n = 0
-      // What was not proven counts among what is kept: a message that finds no room there is sent again [PLACE5].
+      // Unproven messages count among the kept ones: a message that finds no room there is sent again [PLACE5].
       const step = async () => {
         const code = await errorCode(caller, 'webrtc.ice_candidate', candidate(callUuid, n))
         if (code === undefined) n++
@@ -547,7 +547,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         await callee.close(1001)
         const back = await connect(calleeId, 'agent')
         await offered
-        // What waits at the session of before may come from another node.
+        // Messages that wait at the previous session may come from another node.
         if (!candidateNumbers(callee).includes(3))
           await back.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':3'))
         await back.settle()

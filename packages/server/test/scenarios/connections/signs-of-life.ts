@@ -17,7 +17,7 @@ const tickMs = 500
 /** Many in each interval of pings, and few enough to leave the core to others. */
 const betweenMessages = () => Bun.sleep(20)
 
-/** Who is there and who is not [WS6]. */
+/** Signs of life: clients that are there, and clients that are not [WS6]. */
 export function registerSignsOfLifeScenarios(name: string, start: StartService): void {
   describe(`${name}: signs of life`, () => {
     let service: Service

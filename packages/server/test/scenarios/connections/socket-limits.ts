@@ -56,7 +56,7 @@ async function tooManyConnects(service: Service): Promise<void> {
     }
   }
   await insistentConnects(url, token)
-  // Whoever else comes, comes in, and who is there stays.
+  // Everybody else who comes gets in, and those who are there stay.
   const other = new Client({ url, token: await service.token({ user_id: someone('other'), role: 'agent' }) })
   await other.next('auth.ok')
 }

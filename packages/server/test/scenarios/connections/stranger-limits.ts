@@ -52,7 +52,7 @@ async function strangersOfOneAddress(service: Service): Promise<void> {
     const asked = performance.now()
     const { socket, answer } = await knock(lines, target)
     expect(answer.status).toBe(429)
-    // Whoever waits asks less often.
+    // A client that waits asks less often.
     expect(performance.now() - asked).toBeGreaterThan(990)
     expect(answer.head).toMatch(/\r\nconnection: close/i)
     expect(Number(/\r\nretry-after: *(\d+)/i.exec(answer.head)?.[1])).toBeWithin(1, 601)

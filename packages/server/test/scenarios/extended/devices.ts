@@ -157,7 +157,7 @@ function registerTakeOver(service: () => Service): void {
     await takeOnTablet(devices, callUuid)
     await devices.tablet.settle()
     expect(candidatesOf(devices.tablet, callUuid)).toEqual([1, 2, 3])
-    // What was given away is not claimed to be there [RES2].
+    // A log does not claim the messages that it gave away [RES2].
     const hello = await devices.callee.connect(point)
     expect(hello.data.recovered).toBe(false)
     expect(hello.data.active_calls).toMatchObject([{ call_uuid: callUuid, holds_place: false }])

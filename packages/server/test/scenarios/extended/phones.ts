@@ -33,7 +33,7 @@ export class CallView {
     for (const { resolve } of ready) resolve()
   }
 
-  /** Whoever ends a call that is over already was told so before the reply. */
+  /** A phone that ends a call that is over already heard so before the reply. */
   endedBySelf(status: string, reason: string): void {
     this.status ??= status
     this.reason ??= reason

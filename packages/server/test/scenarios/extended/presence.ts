@@ -40,7 +40,7 @@ export function registerPresence(name: string, start: Start): void {
       const changed = await ann.next('presence.changed')
       expect(changed.data).toEqual({ participants: [{ role: 'agent', user_id: eva, online: true, in_call: false }] })
 
-      // Who is watched already stays so.
+      // A person who is watched already stays so.
       expect((await watch(ann, agents(ben, eva))).data).toEqual({
         participants: [ben, eva].map((user_id) => ({ role: 'agent', user_id, online: true, in_call: false })),
       })
@@ -94,11 +94,11 @@ export function registerPresence(name: string, start: Start): void {
       for (const client of [ann, eva])
         expect((await watch(client, agents(agent.user_id))).data.participants[0].online).toBe(false)
       ann.token = await service().token({ user_id: ann.trace.userId, role: 'customer', allowed_peer_role: 'guest' })
-      // The socket of before is there until this one takes over.
+      // The previous socket is there until this one takes over.
       expect((await ann.connect()).data.recovered).toBe(true)
       const ben = await connectExtended(service(), agent)
       await eva.next('presence.changed')
-      // Each node looks for itself: its next look is over when somebody else's coming is told, too.
+      // Each node looks for itself: its next look is over when it reports the coming of somebody else, too.
       const other = { user_id: someone('other'), role: 'guest' }
       expect((await watch(ann, { participants: [{ role: 'guest', user_id: other.user_id }] })).event).toBe(
         'presence.state',

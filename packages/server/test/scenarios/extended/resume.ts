@@ -75,7 +75,7 @@ function registerWhole(service: () => Service): void {
     const pair = await connectExtendedPair(service())
     const callUuid = await answeredCall(pair)
     await relay(pair, callUuid, 0, 9)
-    // What is acknowledged is in the log, and may still be on its way.
+    // An acknowledged message is in the log, and may still be on its way.
     await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':9'))
     await pair.callee.die()
     const before = pair.callee.pushes.length
@@ -198,7 +198,7 @@ function registerRefused(service: () => Service): void {
       expect(eve.events()).toEqual([])
       expect(hello.data.active_calls.some(({ holds_place }: { holds_place: boolean }) => holds_place)).toBe(false)
     }
-    // Who it belongs to still has it.
+    // Its own client still has it.
     expect((await pair.callee.connect(point)).data.recovered).toBe(true)
   })
 }

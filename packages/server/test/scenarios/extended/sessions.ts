@@ -15,7 +15,7 @@ import { claimsOf, signingKeyEnv, signToken } from '../../support/session-tokens
 import { inviteOf } from '../../support/sessions.ts'
 import { type Start, serviceFor } from '../calls/composition.ts'
 
-/** What an extended session is told, and how [EXT1, EXT2, EXT3, EXT5, WS5]. */
+/** The messages of an extended session, and their form [EXT1, EXT2, EXT3, EXT5, WS5]. */
 export function registerSessions(name: string, start: Start): void {
   describe(`extended sessions, ${name}`, () => {
     const service = serviceFor(start, signingKeyEnv)

@@ -173,7 +173,7 @@ function registerAway(service: () => Service): void {
       expect((await take(other, call_uuid)).event).toBe('call.ack')
       await caller.next(can === undefined ? 'call.peer_back' : 'call.peer_moved', about(call_uuid))
       await negotiate(caller, other, call_uuid)
-      // What was signalled for the phone is for nobody, and what it missed is told when it is back.
+      // Nobody gets the signals for the phone, and it hears what it missed when it is back.
       expect(candidatesOf(other, call_uuid)).toEqual([])
       expect(eventsOf(other, call_uuid).filter((event) => event === 'webrtc.offer')).toHaveLength(1)
       const hello = await callee.connect()
