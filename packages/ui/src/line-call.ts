@@ -139,6 +139,9 @@ export function createLineCall(
         .transfers?.transfer(first, { to })
         .catch(() => {
           leaving = []
+          // The other one ended meanwhile, and this one stayed on hold because it was to end, too.
+          const { call: left, other: still } = get()
+          if (left?.held && !still && both.includes(left)) void left.resume()
         })
     },
     /** It is the page's own, or was answered before. */

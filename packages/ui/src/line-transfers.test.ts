@@ -115,6 +115,21 @@ test('[XFER1] two calls become one: the older one is transferred, and neither go
   }
 })
 
+test('[XFER1] one of two calls ends before they become one: the call that is left comes back from its hold', async () => {
+  const { client, line, outgoing, refuse } = await transferable()
+  refuse()
+  const second = standInCall('outgoing', 'audio')
+  Object.assign(client, { call: () => second.call })
+  line.consult({ userId: 'eva', role: 'agent' })
+  second.become({ name: 'accepted' })
+  ;(client.calls as Call[]).push(second.call)
+  line.connectBoth()
+  second.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
+  expect([line.get().call, outgoing.call.held]).toEqual([outgoing.call, true])
+  await turns()
+  expect([line.get().call, outgoing.call.held]).toEqual([outgoing.call, false])
+})
+
 test('[XFER1] a transfer is asked of the call in front, and of none', async () => {
   const { line, outgoing, asked } = await transferable()
   line.transfer({ userId: 'eva', role: 'agent' })
