@@ -81,6 +81,11 @@ function createWorkCounts() {
       ['result'],
       'Transfers by what became of the call with the target: accepted, joined where two calls became one, or how it ended without an answer.',
     ),
+    groupCalls: createCounter(
+      'ringwire_group_calls_total',
+      ['result'],
+      'Calls to groups by what became of them: accepted, or how they ended without an answer.',
+    ),
     operators: createCounter(
       'ringwire_admin_requests_total',
       ['result'],

@@ -66,6 +66,29 @@ test('[MET2] [XFER1] transfers are counted by what became of them, and only real
   expect(seen['ringwire_call_setup_seconds_count{phase="ring"}']).toBe(2)
 })
 
+test('[MET1] [GROUP1] calls to groups are counted by what became of them, transferred ones as well', () => {
+  const metrics = create()
+  const group = { name: 'support', members: ['ben'], declined: [] }
+  const over = { endedAt: 9_000, acceptedAt: null, group } as const
+  const transferred = { from: 'beef', by: accepted.callee, firstStartedAt: 500 }
+  const ringing = { ...accepted, group, status: 'ringing', acceptedAt: undefined } as unknown as Call
+  metrics.committed(step(ringing, 'invited'))
+  metrics.committed(step({ ...accepted, group }, 'accepted'))
+  metrics.committed(step({ ...accepted, group, transferred }, 'accepted'))
+  metrics.committed(step({ ...accepted, group, status: 'connected', connectedAt: 5_000 }, 'connected'))
+  metrics.committed(step({ ...accepted, group, status: 'ended', endedAt: 9_000, endReason: 'hangup' }, 'ended'))
+  metrics.committed(step({ ...accepted, ...over, status: 'rejected', endReason: 'all_declined' } as Call, 'rejected'))
+  metrics.committed(step({ ...accepted, ...over, status: 'busy', endReason: 'busy' } as Call, 'busy'))
+  metrics.committed(step({ ...accepted, ...over, status: 'missed', endReason: 'no_answer' } as Call, 'missed'))
+  metrics.committed(step(accepted, 'accepted'))
+  const seen = valuesOf(metrics.families(nobody))
+  const counted = ['accepted', 'rejected', 'missed', 'cancelled', 'busy'].map(
+    (result) => seen[`ringwire_group_calls_total{result="${result}"}`],
+  )
+  expect(counted).toEqual([2, 1, 1, 0, 1])
+  expect(seen['ringwire_transfers_total{result="accepted"}']).toBe(1)
+})
+
 test('[MET1] what happens is counted by its kind', () => {
   const metrics = create()
   metrics.relayed('webrtc.offer', 'short', 4_000)

@@ -109,7 +109,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
       if (status === 429) limits.add(1, 'operators')
     },
     committed({ call, event }) {
-      countTransfer(counts.transfers, call, event.type)
+      countRung(counts, call, event.type)
       if (isLive(call)) observeSetup(counts.setup, call, event.type)
       else counts.ended.add(1, call.status, endLabels.has(call.endReason) ? call.endReason : 'other')
     },
@@ -135,7 +135,8 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
 
 /** A rate is known from the first one on where the series was there before: alerts ask for these, and people do. */
 function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
-  const { limits, storeErrors, stores, requests, hooks, inviteHooks, transfers, resumes, operators } = counts
+  const { limits, storeErrors, stores, requests, hooks, inviteHooks, transfers, groupCalls, resumes, operators } =
+    counts
   for (const limit of [
     'messages',
     'invites',
@@ -158,14 +159,18 @@ function expectCounts(counts: Counts, storeNames: readonly StoreName[]): void {
   for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
   for (const result of ['allow', 'refuse', 'redirect', 'withdrawn', 'failed']) inviteHooks.add(0, result)
   for (const result of ['accepted', 'joined', 'rejected', 'missed', 'cancelled']) transfers.add(0, result)
+  for (const result of ['accepted', 'rejected', 'missed', 'cancelled', 'busy']) groupCalls.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
   for (const status of [200, 401, 429]) operators.add(0, String(status))
 }
 
-function countTransfer(transfers: Counts['transfers'], call: Call, what: Step['event']['type']): void {
-  if (call.transferred === undefined) return
-  if (what === 'accepted') transfers.add(1, wasJoined(call) ? 'joined' : 'accepted')
-  else if (!isLive(call) && call.acceptedAt === null) transfers.add(1, call.status)
+/** What became of a call to a group, and of one that was transferred. */
+function countRung({ transfers, groupCalls }: Counts, call: Call, what: Step['event']['type']): void {
+  const isAccepted = what === 'accepted'
+  if (!isAccepted && (isLive(call) || call.acceptedAt !== null)) return
+  const result = isAccepted ? 'accepted' : call.status
+  if (call.transferred !== undefined) transfers.add(1, wasJoined(call) ? 'joined' : result)
+  if (call.group !== undefined) groupCalls.add(1, result)
 }
 
 function observeSetup(setup: Counts['setup'], call: LiveCall, what: Step['event']['type']): void {
