@@ -51,7 +51,8 @@ export function createTake(client: CallClient): Take {
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function become(found: readonly ActiveCall[]): void {
-    const takeable = found.filter(({ elsewhere }) => elsewhere)
+    // What was asked before a take still says that the call is at the other device.
+    const takeable = found.filter(({ elsewhere, call_uuid }) => elsewhere && !own.live.has(call_uuid))
     const isSame = takeable.length === calls.length && takeable.every((it, i) => it.call_uuid === calls[i]?.callUuid)
     if (isSame) return
     calls = takeable.map((active) => takeableOf(active, own))

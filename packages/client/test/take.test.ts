@@ -70,6 +70,19 @@ test('[TAKE1] a call goes on at another device: over here, and the peer begins a
   takes.close()
 })
 
+test('[TAKE1] a call that was taken is listed no more, also if the service was asked before', async () => {
+  const { desk, phone, theirs } = await talking()
+  const takes = createTake(desk.client)
+  await listed(takes, () => takes.calls.length === 1)
+  const asked = takes.refresh()
+  const mine = takes.calls[0]!.take()
+  await asked
+  expect(takes.calls).toEqual([])
+  await until('it is over at the phone', phone.client, () => theirs.state.name === 'over')
+  await mine.end()
+  takes.close()
+})
+
 test('[TAKE1] a call that has just ended is over here, with what the service said', async () => {
   const { desk, phone, theirs } = await talking()
   const takes = createTake(desk.client)
