@@ -31,7 +31,7 @@ export function SecondCall({ className }: PartProps) {
         button('hold-and-answer', words.holdAndAnswer, () => holdAndAnswer(), 'rw-green')}
       {isWaiting && button('end-and-answer', words.endAndAnswer, () => endAndAnswer())}
       {isWaiting && button('decline-second', words.decline, () => declineOther(), 'rw-red')}
-      {!isWaiting && button('swap', words.swap, swap)}
+      {!isWaiting && phase !== 'calling' && button('swap', words.swap, swap)}
       {!isWaiting &&
         transfers &&
         phase !== 'calling' &&

@@ -140,7 +140,9 @@ test('[XFER1] [WAIT1] somebody is asked first: back and forth between the two, t
   await ben.click(at('transfer'))
   await ben.click(`${at('ask-first')}[aria-label="Ask first: Eva Stein"]`)
   await ann.waitForSelector(`${at('held-by-peer')}:has-text("Ben Ortiz put you on hold")`)
-  expect(await ben.locator(at('connect-both')).count()).toBe(0)
+  await ben.waitForSelector(at('second-call'))
+  // Neither can be done while it still rings.
+  expect(await ben.locator(`${at('swap')}, ${at('connect-both')}`).count()).toBe(0)
   await eva.click(at('accept'))
   await Promise.all([seesPeer(ben), seesPeer(eva)])
   await ben.waitForSelector(`${at('second-call')}:has-text("Ann Lee is on hold")`)
