@@ -74,6 +74,10 @@ test('[GROUP1] a group is called by its own name, and its members are no devices
   expect(over({ status: 'cancelled', by: ann }, group)).toBe('You cancelled the call.')
   const member = { group: 'support', direction: 'incoming' } as const
   expect(over({ status: 'accepted', reason: 'answered_elsewhere' }, member)).toBe('The call for support was answered.')
+  const late = { code: 'CALL_ALREADY_ANSWERED', message: '' } as NonNullable<OverState['error']>
+  expect(over({ status: 'accepted', reason: 'answered_elsewhere', error: late }, member)).toBe(
+    'The call for support was answered.',
+  )
   expect(english.incoming({ callType: 'video', group: 'support' } as Call)).toBe('Incoming video call for support')
 })
 

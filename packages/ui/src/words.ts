@@ -131,8 +131,9 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
   const { status, reason, by, error } = state
   const name = nameOf(call)
   const mine = by !== null && (by.userId !== call.peer.userId || by.role !== call.peer.role)
-  if (error) return errorText(error, name)
+  // Also if this member accepted a moment later.
   if (call.group && reason === 'answered_elsewhere') return `The call for ${call.group} was answered.`
+  if (error) return errorText(error, name)
   const text = (endings as Record<string, string>)[reason]
   if (text) return text.replace('$', () => name)
   switch (status) {
