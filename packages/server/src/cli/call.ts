@@ -109,9 +109,12 @@ async function list(surroundings: Surroundings, options: ListOptions): Promise<v
 }
 
 function rowOf({ status, end_reason, caller, callee, call_uuid }: CallView): string[] {
-  const [from, to] = [caller, callee].map(({ role, user_id }) => `${role}/${user_id}`)
-  return [status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
+  return [status, end_reason ?? '', partyOf(caller), partyOf(callee), call_uuid]
 }
+
+/** Of a call to a group that no member has answered, the callee is the group [GROUP1]. */
+const partyOf = ({ role, user_id, group }: { role: string; user_id: string | null; group?: string }) =>
+  user_id === null && group !== undefined ? `${role}/${group} (group)` : `${role}/${user_id}`
 
 function refusedRowOf({ call_uuid, entry: { who, detail } }: RefusedInvite): string[] {
   const from = who === undefined ? '' : `${who.role}/${who.user_id}`
@@ -178,7 +181,7 @@ async function history(surroundings: Surroundings, options: HistoryOptions): Pro
     record.status,
     record.end_reason ?? '',
     record.duration_ms === null ? '' : `${Math.round(record.duration_ms / 1000)} s`,
-    `${record.peer.role}/${record.peer.user_id}`,
+    partyOf(record.peer),
     record.call_uuid,
   ])
   printTable(surroundings, ['STARTED', 'DIRECTION', 'STATUS', 'REASON', 'LASTED', 'PEER', 'CALL'], rows, statusTones)

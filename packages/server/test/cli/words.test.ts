@@ -133,6 +133,24 @@ test('what cannot be undone is asked for; a script says --yes', async () => {
   }
 }, 240_000)
 
+test('[GROUP1] a call to a group that nobody has answered names the group', async () => {
+  const pair = await connectPair(service)
+  expect((await run(`groups set agent line --product shop --member ${pair.calleeId}`)).code).toBe(0)
+  pair.caller.send('call.invite', { callee_role: 'agent', callee_group: 'line' })
+  const { call_uuid } = (await pair.callee.next('call.ringing')).data
+  const rowOf = async (args: string) => (await run(args)).out.split('\n').find((line) => line.includes(call_uuid))
+  const lists = [
+    'call list --product shop',
+    `call history --product shop --user ${pair.callerId} --role customer`,
+  ] as const
+  for (const args of lists) expect(await rowOf(args)).toContain(' agent/line (group) ')
+  pair.callee.send('call.accept', { call_uuid })
+  await pair.caller.next('call.accepted')
+  for (const args of lists) expect(await rowOf(args)).toContain(` agent/${pair.calleeId} `)
+  pair.caller.send('call.end', { call_uuid })
+  await pair.callee.next('call.ended')
+}, 120_000)
+
 test('a person reads how long ago, in colour; a program reads instants', async () => {
   const pair = await connectPair(service)
   const callUuid = await acceptedCall(pair)
