@@ -7,6 +7,7 @@ import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 const part = (name: string) => import(join(import.meta.dir, '..', 'callcenter', `${name}.mjs`))
 const { createQueue } = await part('queue')
 const { openHours } = await part('hours')
+const { outcomeText } = await import(join(import.meta.dir, '..', 'callcenter', 'page', 'words.ts'))
 const directory = await makeTemporaryDirectory()
 afterAll(() => directory.remove())
 
@@ -28,6 +29,14 @@ test('a caller waits after a call that nobody answered, and keeps the place when
   queue.heard({ status: 'rejected', caller: customer('eve'), callee: agent, by: agent })
   queue.heard({ status: 'busy', caller: customer('fay'), callee: agent, by: null })
   expect(names(queue)).toEqual(['ann', 'dan', 'eve', 'fay'])
+})
+
+test('the list of calls tells a page that had two calls already from an agent who declined', () => {
+  const caller = { ...customer('ann'), display_name: 'Ann' }
+  const callee = { ...agent, display_name: 'Ben' }
+  const textOf = (end_reason: string) =>
+    outcomeText({ status: 'rejected', end_reason, caller, callee }, () => caller).text
+  expect(['busy', 'declined', 'closed'].map(textOf)).toEqual(['Busy · Ben', 'Declined · Ben', 'We were closed · Ben'])
 })
 
 test('nobody waits after giving up, or because the backend refused', () => {

@@ -43,8 +43,8 @@ export function waitText(at: string): string {
   return isToday ? time : `${date.toLocaleDateString([], { day: 'numeric', month: 'short' })}, ${time}`
 }
 
-/** The backend's own reasons. */
-const refusals: Record<string, string> = { closed: 'We were closed', queued: 'Nobody was free' }
+/** The backend's own reasons, and that of a page which had two calls already. */
+const refusals: Record<string, string> = { closed: 'We were closed', queued: 'Nobody was free', busy: 'Busy' }
 
 /** How a call went, and whether that is bad news. */
 export function outcomeText(call: DeskCall, side: Side): { text: string; tone: 'good' | 'bad' } {
