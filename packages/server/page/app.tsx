@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { ask, signedOut } from './ask.ts'
 import { AuditView } from './audit.tsx'
 import { CallDetail } from './call.tsx'
@@ -39,7 +39,8 @@ export function App() {
 
 function Shell({ operator, onLeft }: { operator: string; onLeft: () => void }) {
   const place = usePlace()
-  useEffect(() => {
+  // Before it is painted: a key that is pressed at the first sight of the page counts.
+  useLayoutEffect(() => {
     addEventListener('keydown', byKey)
     return () => removeEventListener('keydown', byKey)
   }, [])
