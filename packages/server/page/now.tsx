@@ -89,11 +89,24 @@ function State({ name, state }: { name: string; state: string }) {
   )
 }
 
+/** A node does not know the figures of the others: nobody should take these for those of all. */
+function FiguresOf({ nodes }: Pick<Now, 'nodes'>) {
+  const here = nodes.filter((node) => node.is_here).map(({ node }) => node)
+  const others = nodes.length - here.length
+  return (
+    <p class="soft" data-testid="figures-of">
+      Charts and calls are those of {here.join(', ')}
+      {others > 0 && ` only, not of ${plural(others, 'other node')}. Each node has its own page`}.
+    </p>
+  )
+}
+
 function Shown({ now: { points, calls, nodes, recent } }: { now: Now }) {
   const of = (key: keyof Point) => points.map((point) => point[key])
   const perSecond = (value: number) => `${rate(value)}/s`
   return (
     <>
+      <FiguresOf nodes={nodes} />
       <div class="charts">
         <Chart name="Connections" values={of('connections')} say={count} />
         <Chart name="Live calls" values={of('calls')} say={count} />
@@ -176,9 +189,6 @@ function Nodes({ nodes }: Pick<Now, 'nodes'>) {
           ))}
         </tbody>
       </table>
-      {nodes.some((node) => !node.is_here) && (
-        <p class="soft">Charts and calls are those of this node. Each node has its own page.</p>
-      )}
     </section>
   )
 }

@@ -47,6 +47,7 @@ async function overview(surroundings: Surroundings, options: Options): Promise<v
   const now = await ask(surroundings, options)
   if (options.json) return printJson(surroundings, now)
   const { health, connections, calls, recent } = now
+  const here = now.nodes.filter((node) => node.is_here).map(({ node }) => node)
   const sum = (counts: readonly number[]) => String(counts.reduce((all, one) => all + one, 0))
   const said = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts)
@@ -57,7 +58,8 @@ async function overview(surroundings: Surroundings, options: Options): Promise<v
     ['Database', String(health.database)],
     ['Redis', String(health.redis)],
     ['Nodes', String(now.nodes.length)],
-    ['Sockets here', String(connections)],
+    ['Figures of', here.join(', ')],
+    ['Sockets', String(connections)],
     ...(['ringing', 'accepted', 'connected'] as const).map(
       (status) => [`Calls ${status}`, sum(calls[status])] as const,
     ),

@@ -1,5 +1,5 @@
-import type { HealthReport } from '../observability/health.ts'
 import { ageBounds, type ProcessPresent, type Status } from '../observability/status.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
 import { idOf } from '../ports/node-name.ts'
 import { everyMs, type Samples } from './samples.ts'
 
@@ -9,28 +9,19 @@ export interface NowOptions {
   readonly now: () => number
 }
 
-/** How long the page waits for a slow store before it shows what the store said last, in ms. */
-const healthMs = 10
+/** How long the page waits for a slow store or worker before it shows what was said last, in ms. */
+const waitMs = 10
+/** How old that may be, in ms. The page asks every two seconds. */
+const keptMs = 10_000
 
 /** Makes the first view of the operator's page [ADM2] from what is counted already, so its cost does not grow with the sockets. */
 export function createNow({ status, samples, now }: NowOptions) {
-  let lastHealth: HealthReport | undefined
-
-  async function health(): Promise<HealthReport> {
-    const asked = status.ready().then((report) => {
-      lastHealth = report
-      return report
-    })
-    if (lastHealth === undefined) return asked
-    const { promise: late, resolve } = Promise.withResolvers<HealthReport>()
-    const last = lastHealth
-    const timer = setTimeout(() => resolve(last), healthMs)
-    return Promise.race([asked, late]).finally(() => clearTimeout(timer))
-  }
+  const presentSoon = answeredSoon(() => status.present(), now)
+  const healthSoon = answeredSoon(() => status.ready(), now)
 
   /** `since`: points of the charts that the page has already, in ms since the epoch. */
   return async (since: number) => {
-    const [present, { body }] = await Promise.all([status.present(), health()])
+    const [present, { body }] = await Promise.all([presentSoon(), healthSoon()])
     return {
       at: new Date(now()).toISOString(),
       health: body,
@@ -41,6 +32,26 @@ export function createNow({ status, samples, now }: NowOptions) {
       every_ms: everyMs,
       points: samples.after(since),
     }
+  }
+}
+
+/** Asks. A slow answer does not hold up the page if there is a recent one: it then gets that one. */
+function answeredSoon<T>(ask: () => MaybePromise<T>, now: () => number): () => Promise<T> {
+  let last: { readonly answer: T; readonly at: number } | undefined
+
+  async function asked(): Promise<T> {
+    const answer = await ask()
+    last = { answer, at: now() }
+    return answer
+  }
+
+  return async () => {
+    const recent = last !== undefined && now() - last.at <= keptMs ? last : undefined
+    const answer = asked()
+    if (recent === undefined) return answer
+    const { promise: late, resolve } = Promise.withResolvers<T>()
+    const timer = setTimeout(resolve, waitMs, recent.answer)
+    return Promise.race([answer, late]).finally(() => clearTimeout(timer))
   }
 }
 
