@@ -92,7 +92,7 @@ export const paging: JsonObject[] = [
   ),
   query(
     'cursor',
-    'next_cursor of the page before. What is not one means the first page.',
+    'next_cursor of the previous page. An invalid one means the first page.',
     { type: 'string' },
     'MTc3MjQ0MjMwMDAwMC4wYjlmN2E0ZS02YTUyLTRmMGUtOWQzYy0yZjFiNmMxZDdlNTU',
   ),

@@ -23,7 +23,7 @@ export function withServiceOptions(command: Command): Command {
       '--key <id>',
       'product key (default: RINGWIRE_KEY_ID); its secret is RINGWIRE_KEY_SECRET, or standard input',
     )
-    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or where the service here listens)')
+    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or the service on this machine)')
 }
 
 interface Asked {
@@ -104,7 +104,7 @@ export async function askService<T>(
   if (answer !== undefined && response.ok) return answer
   const { code, message } = answer?.error ?? {}
   if (code === undefined) {
-    const look = 'Look whether --url (RINGWIRE_URL) names the service.'
+    const look = 'Check that --url (RINGWIRE_URL) names the service.'
     throw new CommandFailure(
       exitCodes.failed,
       `${url.origin} answered ${response.status}, but not as Ringwire does. ${look}`,

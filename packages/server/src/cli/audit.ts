@@ -18,8 +18,8 @@ export function addAuditCommand(program: Command, surroundings: Surroundings): v
     .description('What operators, backends and commands changed, newest first: who, when, and what.')
     .option('--product <name>', 'only changes of this product (default: all)', name)
     .option('--limit <number>', 'how many changes at the most, 1 to 100', whole(1, 100), 30)
-    .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest changes)')
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--cursor <cursor>', 'the next_cursor of the previous page (default: the newest changes)')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     .action((options) => audit(surroundings, options))
 }
 

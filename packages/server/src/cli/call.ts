@@ -39,8 +39,8 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .requiredOption('--user <id>', 'user_id of the participant', name)
     .requiredOption('--role <role>', 'role of the participant', name)
     .option('--limit <number>', 'how many calls at the most, 1 to 100', whole(1, 100), 30)
-    .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--cursor <cursor>', 'the next_cursor of the previous page (default: the newest calls)')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     .action((options) => history(surroundings, options))
   withExact(call.command('list'))
     .description('The calls of a product, newest first, as its backend reads them over REST.')
@@ -50,19 +50,19 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .option('--role <role>', 'role of that participant (default: any)', name)
     .option(
       '--since <instant>',
-      'calls that started then or later, as 2026-03-01T09:00:00Z (default: all that are kept)',
+      'only calls that started then or later, as 2026-03-01T09:00:00Z (default: all that are kept)',
     )
     .option('--refused', 'also the invites of that participant that were refused; not with --status')
     .option('--limit <number>', 'how many calls at the most, 1 to 100', whole(1, 100), 30)
-    .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--cursor <cursor>', 'the next_cursor of the previous page (default: the newest calls)')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     .action((options) => list(surroundings, options))
   call
     .command('trace')
     .description('What happened to a call, and why a phone did not ring.')
     .argument('<call>', 'its call_uuid, or the first characters of it, at least 4')
     .requiredOption('--product <name>', 'product namespace', name)
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     .action((callUuid, options) => trace(surroundings, callUuid, options))
   addLiveCallCommands(call, surroundings)
   addTransferCallCommand(call, surroundings)
@@ -79,7 +79,7 @@ interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
 async function list(surroundings: Surroundings, options: ListOptions): Promise<void> {
   const { product, user: userId, limit, json, exact, refused: withRefused, ...filter } = options
   if ((userId === undefined) !== (filter.role === undefined))
-    throw new CommandFailure(exitCodes.usage, 'Give --user and --role together: a participant is both.')
+    throw new CommandFailure(exitCodes.usage, 'Give --user and --role together: a participant has both.')
   const page = await withStore(surroundings, async (store, config) => {
     const found = await createSeenCalls(store).page(product, {
       ...filter,

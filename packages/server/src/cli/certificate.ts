@@ -46,10 +46,10 @@ function make(dataDir: string, files: { cert: string; key: string }, addresses: 
   } catch {
     throw new CommandFailure(
       exitCodes.failed,
-      `--lan makes a certificate with openssl, which is not here: install it, ${own}`,
+      `--lan makes a certificate with openssl, which is not installed: install it, ${own}`,
     )
   }
   if (made.success) return
   const said = made.stderr.toString().trim().split('\n').at(-1) ?? ''
-  throw new CommandFailure(exitCodes.failed, `openssl made no certificate (${said}): put that right, ${own}`)
+  throw new CommandFailure(exitCodes.failed, `openssl could not make a certificate (${said}): solve that, ${own}`)
 }

@@ -108,7 +108,7 @@ function unknownOption(at: Command, flag: string, variables: readonly string[]):
 function unknownCommand(at: Command, word: string): Slip {
   // A token that was given to the wrong command must appear neither in the error nor where errors are kept.
   if (isTokenLike(word)) {
-    return { message: 'error: a token is no command; ringwire token verify reads it from standard input', at }
+    return { message: 'error: a token is not a command; ringwire token verify reads it from standard input', at }
   }
   const names = at.commands.filter((command) => !isHidden(command)).map((command) => command.name())
   const rows = at.parent === null ? tableOf(at).filter(({ path }) => path.length > 1) : []

@@ -10,7 +10,7 @@ Only for this shell, or for each in its startup file:
   zsh   eval "$(ringwire completion zsh)", after compinit                       ~/.zshrc
   fish  ringwire completion fish > ~/.config/fish/completions/ringwire.fish     once
 
-It completes the command ringwire, so that has to be found in PATH.
+It completes the command ringwire, which has to be in PATH.
 `
 
 const writers = { bash: writeBash, zsh: writeZsh, fish: writeFish }

@@ -25,13 +25,13 @@ export function addConfigCommands(program: Command, surroundings: Surroundings):
   config
     .command('check')
     .description(
-      'Say what every setting is, and what is wrong; ask the stores whether they can be used, and FCM and APNs whether they take the credentials. Secrets are not shown.',
+      'Show every setting, and say what is wrong; check that the stores can be used, and that FCM and APNs take the credentials. Secrets are not shown.',
     )
     .option('--json', 'print JSON instead of text')
     .action((options) => check(surroundings, options))
   config
     .command('list')
-    .description('List every setting with its default and what it means.')
+    .description('List every setting with its default and its meaning.')
     .option('--json', 'print JSON instead of text')
     .action((options) => list(surroundings, options))
 }

@@ -17,7 +17,7 @@ The key is one of the product that the kit may use: it makes participants of its
 
   $ ringwire conformance --service --url http://127.0.0.1:8080     with RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET set
   $ ringwire conformance --listen 127.0.0.1:9090                   a client that connects there, and you who operate it
-  $ ringwire conformance --json-lines                              a client that reads from here what it has to do
+  $ ringwire conformance --json-lines                              a client that reads its instructions from here
 
 Each rule of docs/protocol.md is passed, failed (with what went over the wire), or not seen. docs/conformance.md says more.
 Exit codes: 0 nothing failed, 1 a rule failed or none was seen, 2 wrong usage.
@@ -52,26 +52,29 @@ export function addConformanceCommand(
     .command('conformance')
     .description('Test whether a client, or a service, keeps the rules of the protocol.')
     .option('--service', 'test the service at --url: the kit plays every client itself (default: a client is tested)')
-    .option('--listen <address>', 'where the client under test connects, as 127.0.0.1:9090', address, {
+    .option('--listen <address>', 'address at which the client under test connects, as 127.0.0.1:9090', address, {
       host: '127.0.0.1',
       port: 0,
     })
-    .option('--user <id>', 'user_id of the client under test, where it asks for its tokens itself (default: a new one)')
-    .option('--json-lines', 'tell the client what to do in JSON lines on standard output, instead of sentences')
-    .option('--act <seconds>', 'how long the client has for what it is told', whole(1, 3_600), 60)
-    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or where the service here listens)', httpUrl)
+    .option('--user <id>', 'user_id of the client under test, if it asks for its tokens itself (default: a new one)')
+    .option(
+      '--json-lines',
+      'write the instructions for the client as JSON lines on standard output, instead of sentences',
+    )
+    .option('--act <seconds>', 'how long the client has for each instruction', whole(1, 3_600), 60)
+    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or the service on this machine)', httpUrl)
     .option('--key-id <id>', 'product key (default: RINGWIRE_KEY_ID)')
     .option(
       '--key-secret <secret>',
       'its secret, which other users of the machine can read here (default: RINGWIRE_KEY_SECRET)',
     )
-    .option('--product <name>', 'product, where the key has several')
+    .option('--product <name>', 'product, if the key has several')
     .option('--caller-role <role>', 'role of participants who call', 'customer')
     .option('--callee-role <role>', 'role of participants who are called', 'agent')
-    .option('--rule <id>', 'only what looks at this rule; can be given several times (default: all)', collect)
-    .option('--scenario <words>', 'only scenarios whose name holds this (default: all)', '')
-    .option('--slow', 'also what takes half a minute')
-    .option('--patience <seconds>', 'how long something that has to come is waited for', whole(1, 600), 10)
+    .option('--rule <id>', 'only scenarios that check this rule; can be given several times (default: all)', collect)
+    .option('--scenario <words>', 'only scenarios whose name has this text (default: all)', '')
+    .option('--slow', 'also scenarios that take half a minute')
+    .option('--patience <seconds>', 'how long the kit waits for a message that has to come', whole(1, 600), 10)
     .option('--json <file>', 'write the report as JSON')
     .option('--junit <file>', 'write the report as JUnit XML')
     .addHelpText('after', help)
@@ -104,7 +107,7 @@ async function run(surroundings: Surroundings, options: ConformanceOptions): Pro
   const unknown = options.rule?.find((rule) => !Object.hasOwn(ruleTitles, rule))
   if (unknown !== undefined) {
     const known = Object.keys(ruleTitles).join(', ')
-    throw new CommandFailure(exitCodes.usage, `--rule ${unknown}: the kit looks at ${known}.`)
+    throw new CommandFailure(exitCodes.usage, `--rule ${unknown}: the kit checks ${known}.`)
   }
   const target = { url: options.url ?? requireServiceUrl(surroundings), keyId, keySecret, product: options.product }
   const report = await tested(surroundings, options, target)
@@ -158,7 +161,7 @@ function sentenceOf(line: Line): string {
       return [
         `The client is ${client.user_id} (role ${client.role}). Its peer is ${peer.user_id} (role ${peer.role}).`,
         `It connects to ${ws_url}, with this token: ${token}`,
-        `Each time that it needs another token it gets one from ${session_url}, or from ${url}/v1/call/session-token.`,
+        `Whenever it needs another token, it gets one from ${session_url}, or from ${url}/v1/call/session-token.`,
         '',
       ].join('\n')
     }

@@ -37,7 +37,7 @@ export function addGroupCommands(program: Command, surroundings: Surroundings): 
     groups
       .command(command)
       .description(description)
-      .requiredOption('--product <name>', 'the product whose groups they are', productName)
+      .requiredOption('--product <name>', 'the product of the groups', productName)
       .option('--json', 'print JSON instead of text')
   const one = (command: string, description: string) =>
     add(command, description)
@@ -51,10 +51,12 @@ export function addGroupCommands(program: Command, surroundings: Surroundings): 
   one('show', 'Show a group with its members.').action((role: string, group: string, options: Options) =>
     show(surroundings, { product: options.product, role, name: group }, options),
   )
-  one('set', 'Make a group, or change it; what is not given stays as it is.')
+  one('set', 'Make a group, or change it; options that are not given change nothing.')
     .option('--member <user>', 'user_id of a member; give it several times (default: as it is)', participantNames)
     .addOption(
-      new Option('--strategy <how>', 'who rings when; at first all (default: as it is)').choices(groupStrategies),
+      new Option('--strategy <how>', 'which members ring when; at first all (default: as it is)').choices(
+        groupStrategies,
+      ),
     )
     .option(
       '--member-ring-ms <ms>',

@@ -34,6 +34,6 @@ function make(surroundings: Surroundings, file: string, { alg, json }: JwtKeyOpt
   }
   surroundings.out(`${kid}:file:${file}\n`)
   surroundings.err(
-    'For RINGWIRE_JWT_SECRETS, behind the keys that are there: every node has to know it before it signs.\n',
+    'Add it to RINGWIRE_JWT_SECRETS after the keys that are there: every node has to know it before it signs.\n',
   )
 }

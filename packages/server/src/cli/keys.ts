@@ -25,13 +25,13 @@ import { shownTime, withExact } from './times.ts'
 const tones: Tones = { enabled: 'good', disabled: 'bad' }
 
 export function addKeyCommands(program: Command, surroundings: Surroundings): void {
-  const keys = program.command('keys').description('Product keys: what application backends ask for tokens with.')
+  const keys = program.command('keys').description('Product keys, with which application backends ask for tokens.')
   keys
     .command('create')
-    .description('Make a key. Its secret is shown this once; only a hash of it is stored.')
+    .description('Make a key. Its secret is only shown once; the store keeps a hash of it.')
     .requiredOption(
       '--product <name>',
-      `a product that the key is for; several times for several. ${productRule}`,
+      `a product of the key; give it several times for several. ${productRule}`,
       products,
     )
     .option('--key-id <id>', `the ID of the key, ${keyIdRule} (default: a random one)`, keyId)
@@ -43,7 +43,7 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
   keys
     .command('disable <key-id>')
     .description(
-      'Refuse a key from now on, and the tokens that it was asked for; their sockets are closed within a second.',
+      'Refuse a key from now on, and the tokens that were issued with it; their sockets are closed within a second.',
     )
     .action((id: string) => setDisabled(surroundings, id, true))
   keys
@@ -52,7 +52,7 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
     .action((id: string) => setDisabled(surroundings, id, false))
   withYes(keys.command('rotate <key-id>'))
     .description(
-      'Give a key a new secret, shown this once. The old one stays valid for a while; --grace 0 asks first, in a terminal.',
+      'Give a key a new secret, which is only shown once. The old one stays valid for a while; --grace 0 asks first, in a terminal.',
     )
     .option(
       '--grace <seconds>',
@@ -116,7 +116,7 @@ async function setDisabled(surroundings: Surroundings, typed: string, disabled: 
     await store.products.setDisabled(key.keyId, disabled, surroundings.now())
     if (key.origin === 'bootstrap') {
       surroundings.err(
-        `${key.keyId} is of RINGWIRE_BOOTSTRAP_KEYS: the next start of the service follows that list again.\n`,
+        `${key.keyId} comes from RINGWIRE_BOOTSTRAP_KEYS: the next start of the service follows that list again.\n`,
       )
     }
     return key.keyId
@@ -163,6 +163,6 @@ async function requireKey(products: Pick<ProductStore, 'listKeys'>, typed: strin
   const key = keys.find(({ keyId }) => keyId === id)
   if (key !== undefined) return key
   const there =
-    ids.length === 0 ? 'There is none at all: ringwire keys create --product <name>' : `Keys: ${ids.join(', ')}.`
+    ids.length === 0 ? 'There are no keys: ringwire keys create --product <name>' : `Keys: ${ids.join(', ')}.`
   throw new CommandFailure(exitCodes.negative, visible(`There is no key ${typed}. ${there}`))
 }

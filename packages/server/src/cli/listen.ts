@@ -38,15 +38,11 @@ export function addListenOptions(command: Command, surroundings: Surroundings): 
   command
     .option(
       '--forward-to <url>',
-      'where events are sent, as http://127.0.0.1:3000/webhooks or 3000/webhooks (default: they are only printed)',
+      'URL that gets the events, as http://127.0.0.1:3000/webhooks or 3000/webhooks (default: they are only printed)',
       forwardUrl,
     )
     .option('--events <types>', 'types of events, with commas between them, or all: every type of calls (default: all)')
-    .option(
-      '--secret <secret>',
-      'the whsec_ secret that signs, so that it stays the same (default: a new one)',
-      secretOf,
-    )
+    .option('--secret <secret>', 'the whsec_ secret that signs, to keep the same one (default: a new one)', secretOf)
     .action((options: ListenOptions) => listen(surroundings, options))
 }
 

@@ -21,20 +21,20 @@ const pollMs = 500
 export function addLiveCallCommands(call: Command, surroundings: Surroundings): void {
   call
     .command('tail')
-    .description('What happens to the calls of a product from now on, until it is interrupted.')
+    .description('Show what happens to the calls of a product from now on, until Ctrl-C.')
     .requiredOption('--product <name>', 'product namespace', name)
     .option('--json', 'print a JSON object a line instead of text')
     .action((options) => tail(surroundings, options))
   const end = call
     .command('end')
     .description(
-      'End a call, as the backend of its product does: both sides are told. Asks the running service, with a product key.',
+      'End a call, as the backend of its product can: both sides hear of it. Asks the running service, with a product key.',
     )
     .argument('<call>', 'its call_uuid, or the first characters of it, at least 4')
     .requiredOption('--product <name>', 'product namespace', name)
-    .option('--reason <text>', 'why; kept with the call, and shown to nobody in it (default: none)')
+    .option('--reason <text>', 'the reason; kept with the call, and shown to nobody in it (default: none)')
   withServiceOptions(end)
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     .action((callUuid, options) => endCall(surroundings, callUuid, options))
 }
 
@@ -46,7 +46,7 @@ export function noCall(product: string, typed: string): CommandFailure {
 
 /** Only the calls that go on are looked through for a short id, so one that is over may begin with it. */
 function noLiveCall(product: string, typed: string): CommandFailure {
-  const message = `No call of ${product} that goes on begins with ${typed}. ringwire call list --product ${shellWord(product)} --status live shows those that do.`
+  const message = `No live call of ${product} begins with ${typed}. ringwire call list --product ${shellWord(product)} --status live shows the live ones.`
   return new CommandFailure(exitCodes.negative, visible(message))
 }
 

@@ -16,11 +16,11 @@ import {
 } from './command.ts'
 
 const help = `
-All or nothing is copied: whatever interrupts it, run it again. The data directory stays as it is.
+It copies all or nothing: if it is interrupted, run it again. The data directory stays as it is.
 The database has to hold no calls yet. Before it ends, both sides are counted and compared.
 
   $ ringwire migrate                          with RINGWIRE_DATA_DIR and DATABASE_URL set, the service stopped
-  $ ringwire migrate --print-jwt-secrets      what RINGWIRE_JWT_SECRETS has to be on every node, so that tokens stay valid
+  $ ringwire migrate --print-jwt-secrets      the RINGWIRE_JWT_SECRETS that every node needs, so that tokens stay valid
 `
 
 interface MigrateOptions {
@@ -32,7 +32,7 @@ export function addMigrateCommand(program: Command, surroundings: Surroundings):
   program
     .command('migrate')
     .description('Copy calls, keys and settings of the data directory (SQLite) to PostgreSQL (DATABASE_URL).')
-    .option('--print-jwt-secrets', 'print what session tokens are signed with, and copy nothing')
+    .option('--print-jwt-secrets', 'print the secrets that sign session tokens, and copy nothing')
     .option('--json', 'print JSON instead of text')
     .addHelpText('after', help)
     .action((options: MigrateOptions) =>
@@ -99,7 +99,8 @@ function summary({ copied, calls, live, events, keys, settings }: Migrated): str
 }
 
 function nextSteps(config: Config): string {
-  const start = 'Start the service with DATABASE_URL. Without it, it would go on with the data directory as it was.\n'
+  const start =
+    'Start the service with DATABASE_URL. Without this setting, it would go on with the data directory as it was.\n'
   if (config.jwtSecrets !== null) return `RINGWIRE_JWT_SECRETS stays as it is: every node needs the same.\n${start}`
   if (!hasJwtSecrets(config)) return start
   const path = resolve(config.dataDir, jwtSecretsFile)

@@ -33,12 +33,12 @@ export function addOverviewCommands(program: Command, surroundings: Surroundings
       .description(description)
       .option(
         '--url <url>',
-        'the listener for operators (default: that of RINGWIRE_ADMIN_HOST and RINGWIRE_ADMIN_PORT); its token is RINGWIRE_ADMIN_TOKEN',
+        'address of the listener for operators (default: RINGWIRE_ADMIN_HOST and RINGWIRE_ADMIN_PORT); its token is RINGWIRE_ADMIN_TOKEN',
       )
-      .option('--json', 'print JSON, as the REST answer, instead of text')
+      .option('--json', 'print the JSON of the REST answer instead of text')
   add(
     'overview',
-    'How the service is now: stores, sockets, live calls, and what failed in the last ten minutes.',
+    'The state of the service: stores, sockets, live calls, and failures of the last ten minutes.',
   ).action((options) => overview(surroundings, options))
   add('nodes', 'The nodes that serve, and how many sockets each has.').action((options) => nodes(surroundings, options))
 }

@@ -31,7 +31,7 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
         .argument('<role>', 'role of the participant', name)
         .argument('<user>', 'user_id of the participant', name)
         .requiredOption('--product <name>', 'product namespace', name),
-    ).option('--json', 'print JSON, as the REST answer, instead of text')
+    ).option('--json', 'print the JSON of the REST answer instead of text')
   withExact(
     asking(
       'show',
@@ -41,12 +41,12 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
   withYes(
     asking(
       'erase',
-      'Erase what is kept of a participant, for good: calls keep their times, without names. It asks first; a script gives --yes. Asks the running service, with a product key.',
+      'Erase everything that is kept of a participant, for good: calls keep their times, without names. It asks first; a script gives --yes. Asks the running service, with a product key.',
     ),
   ).action((role, user, options) => erase(surroundings, role, user, options))
   withYes(participant.command('disconnect'))
     .description(
-      'Close the sockets of a participant, take its tokens back, forget its devices. A running service hears of it at once.',
+      'Close the sockets of a participant, revoke its tokens, forget its devices. A running service hears of it at once.',
     )
     .usage('[options] <role> <user>')
     .argument('[role]', 'role of the participant', name)
@@ -54,9 +54,9 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
     .requiredOption('--product <name>', 'product namespace', name)
     .option(
       '--until <instant>',
-      'tokens issued before it do not count either, as 2026-03-01T09:00:00Z, in ten years at the latest; asks first, in a terminal (default: now)',
+      'also refuse tokens that are issued before this time, as 2026-03-01T09:00:00Z, in ten years at the latest; asks first, in a terminal (default: now)',
     )
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     // As it was before it took arguments: scripts go on.
     .addOption(new Option('--role <role>').argParser(name).hideHelp())
     .addOption(new Option('--user <id>').argParser(name).hideHelp())

@@ -26,11 +26,11 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
   products
     .command('set')
     .argument('<product>', 'the name of the product', productName)
-    .description('Change settings of a product; what is not given stays as it is.')
+    .description('Change settings of a product; options that are not given change nothing.')
     .addOption(
       new Option(
         '--busy <answer>',
-        'what a callee in another call means for an invite; at first allow (default: as it is)',
+        'what happens to an invite whose callee is in another call; at first allow (default: as it is)',
       ).choices(['allow', 'reject']),
     )
     .option(
@@ -40,7 +40,7 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
     )
     .option(
       '--ring-timeout-ms <ms>',
-      'how long calls ring, in ms: 5000 to 180000, or default, that of the service (default: as it is)',
+      'how long calls ring, in ms: 5000 to 180000, or default: the value of the service (default: as it is)',
       ringTimeout,
     )
     .addOption(
@@ -52,7 +52,7 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
     .addOption(
       new Option(
         '--presence <who>',
-        'peers: participants see whether those are there whom they may call; at first off (default: as it is)',
+        'peers: participants see which of the people they may call are there; at first off (default: as it is)',
       ).choices(['off', 'peers']),
     )
     .option(
@@ -62,12 +62,12 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
     )
     .option(
       '--invite-url <url>',
-      'who decides on each invite before it rings, or none; prints the secret of its signatures (default: as it is)',
+      'URL that decides on each invite before it rings, or none; prints the secret of its signatures (default: as it is)',
     )
     .addOption(
       new Option(
         '--invite-failure <answer>',
-        'what becomes of an invite where no valid answer comes; at first refuse (default: as it is)',
+        'what becomes of an invite without a valid answer; at first refuse (default: as it is)',
       ).choices(['allow', 'refuse']),
     )
     .option('--json', 'print JSON instead of text')

@@ -70,7 +70,7 @@ async function requireKeyOf(products: ProductStore, config: Config, product: str
   const place = placeOfKeys(config)
   const [disabled] = own
   if (disabled !== undefined) {
-    const message = `The product ${product} has no key in ${place} that is enabled, so no token is signed. To enable one: ringwire keys enable ${shellWord(disabled.keyId)}`
+    const message = `The product ${product} has no enabled key in ${place}, so no token is signed. To enable one: ringwire keys enable ${shellWord(disabled.keyId)}`
     throw new CommandFailure(exitCodes.failed, visible(message))
   }
   const message = `The product ${product} has no key in ${place}, so no token is signed. ${knownProducts(keys)} To make one: ringwire keys create --product ${shellWord(product)}`

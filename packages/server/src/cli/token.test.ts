@@ -87,7 +87,7 @@ describe('token', () => {
     ] as const) {
       const { code, out, err } = await run(`token verify ${text}`, options)
       expect([code, out, err]).toEqual([3, '', expect.stringMatching(reason)])
-      expect(err).toMatch(/^Looked at with the keys of .*(jwt-secrets|RINGWIRE_JWT_SECRETS)\.$/m)
+      expect(err).toMatch(/^Checked with the keys of .*(jwt-secrets|RINGWIRE_JWT_SECRETS)\.$/m)
       for (const part of [...text.split('.').filter((part) => part.length > 10), key]) expect(err).not.toContain(part)
     }
   })
@@ -100,7 +100,7 @@ describe('token', () => {
     const { code, out, err } = await run(`token verify ${token}`)
     expect([code, out]).toEqual([3, ''])
     expect(err).toMatch(
-      /^The token is authentic, but was taken back: those of user ann, role customer, product shop that were issued before \d{4}-[^ ]+Z do not count\.\n/,
+      /^The token is authentic, but was revoked: tokens of user ann, role customer, product shop that were issued before \d{4}-[^ ]+Z do not count\.\n/,
     )
     expect(await run(`token verify ${later.token}`, { now: Date.now() + 60_000 })).toMatchObject({ code: 0, err: '' })
   })
@@ -130,11 +130,11 @@ describe('token', () => {
     const none = await run(`token verify ${token}`)
     expect(none).toMatchObject({ code: 0, out: expect.stringContaining('"revoked": null') })
     expect(none.err).toMatch(
-      /^Not looked at: whether it was taken back, or its product key is disabled\. There is no data directory of a service at /,
+      /^Not checked: whether it was revoked, or its product key is disabled\. There is no data directory of a service at /,
     )
     writeFileSync(join(dataDir, 'ringwire.db'), 'no database'.repeat(100))
     const broken = await run(`token verify ${token}`)
-    expect([broken.code, broken.err]).toEqual([0, expect.stringMatching(/^Not looked at: .*RINGWIRE_DATA_DIR/)])
+    expect([broken.code, broken.err]).toEqual([0, expect.stringMatching(/^Not checked: .*RINGWIRE_DATA_DIR/)])
   })
 
   test('a product without a key is refused, with what to do, and no secrets are made', async () => {

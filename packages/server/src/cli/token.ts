@@ -45,9 +45,9 @@ export function addTokenCommands(program: Command, surroundings: Surroundings): 
   token
     .command('verify [token]')
     .description(
-      'Say whether a token is valid, for whom and until when, or why not. Without it, or with -, standard input is read.',
+      'Say whether a token is valid, for whom and until when, or why not. Without a token, or with -, it reads standard input.',
     )
-    .option('--json', 'print JSON, as it always is where standard output is no terminal')
+    .option('--json', 'print JSON, as always if standard output is not a terminal')
     .action((text: string | undefined, options) => verify(surroundings, text, options))
 }
 
@@ -126,7 +126,7 @@ async function verify(surroundings: Surroundings, text = '-', { json }: { json?:
 }
 
 function refused(config: Config, reason: string): CommandFailure {
-  const message = `${reason}\nLooked at with the keys of ${placeOfSecrets(config)}.`
+  const message = `${reason}\nChecked with the keys of ${placeOfSecrets(config)}.`
   return new CommandFailure(exitCodes.negative, visibleLines(message))
 }
 
@@ -142,7 +142,7 @@ async function askStore(surroundings: Surroundings, claims: SessionClaims): Prom
     return { reason: await withStore(surroundings, look) }
   } catch (error) {
     if (!(error instanceof CommandFailure || error instanceof StoreError)) throw error
-    const message = `Not looked at: whether it was taken back, or its product key is disabled. ${error.message}`
+    const message = `Not checked: whether it was revoked, or its product key is disabled. ${error.message}`
     surroundings.err(`${visibleLines(message)}\n`)
     return undefined
   }
@@ -158,7 +158,7 @@ async function findRevocation(
   const taken = (await products.revocations(0)).find((revocation) => revocation.participant === hash)
   if (taken !== undefined && issuedAt < taken.before) {
     const { product, role, userId } = participant
-    return `The token is authentic, but was taken back: those of user ${userId}, role ${role}, product ${product} that were issued before ${new Date(taken.before).toISOString()} do not count.`
+    return `The token is authentic, but was revoked: tokens of user ${userId}, role ${role}, product ${product} that were issued before ${new Date(taken.before).toISOString()} do not count.`
   }
   const issuer = (await products.listKeys(now)).find(({ keyId }) => keyTag(keyId) === key)
   if (!issuer?.disabled) return undefined

@@ -23,7 +23,7 @@ export function addTransferCallCommand(call: Command, surroundings: Surroundings
     .option('--user <id>', 'user_id of the target; this or --group', participantName)
     .option('--group <name>', 'group of the role as the target; this or --user', participantName)
   withServiceOptions(transfer)
-    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .option('--json', 'print the JSON of the REST answer instead of text')
     .action((callUuid, options) => transferCall(surroundings, callUuid, options))
 }
 

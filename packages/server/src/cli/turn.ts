@@ -10,7 +10,7 @@ const answerMs = 5000
 export function addTurnCommands(program: Command, surroundings: Surroundings): void {
   program
     .command('turn')
-    .description('The TURN servers that clients are told of.')
+    .description('The TURN servers that clients get.')
     .command('check')
     .description('Ask each TURN server for an allocation, with credentials of each secret, as a client would.')
     .option('--json', 'print JSON instead of text')
@@ -20,7 +20,7 @@ export function addTurnCommands(program: Command, surroundings: Surroundings): v
 async function check(surroundings: Surroundings, { json }: { json?: boolean }): Promise<void> {
   const { config } = requireConfig(surroundings)
   if (config.turnUrls.length === 0) {
-    throw new CommandFailure(exitCodes.failed, 'RINGWIRE_TURN_URLS is not set: clients are told of no TURN server.')
+    throw new CommandFailure(exitCodes.failed, 'RINGWIRE_TURN_URLS is not set: clients get no TURN server.')
   }
   const asked = credentialsOf(config, surroundings.now())
   const answers = await Promise.all(

@@ -78,7 +78,7 @@ test('[HOOK1] rotate prints a new secret, and the one before signs for 24 hours'
   const { out, err } = await run(`webhooks rotate ${created.id} --product shop`)
   const again = /^Secret +(whsec_\S+)$/m.exec(out)?.[1]
   expect(await stored(created.id)).toMatchObject({ secret: again, oldSecret: created.secret })
-  expect(err).toBe('The secret is not shown again. Keep it where the webhooks are received.\n')
+  expect(err).toBe('The secret is not shown again. Keep it in the server that receives the webhooks.\n')
 })
 
 test('[HOOK1] disable and enable say what the endpoint is then', async () => {

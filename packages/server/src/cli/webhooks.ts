@@ -58,10 +58,10 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
     webhooks
       .command(text)
       .description(description)
-      .requiredOption('--product <name>', 'the product whose calls are told', productName)
+      .requiredOption('--product <name>', 'the product whose events are sent', productName)
       .option('--json', 'print JSON instead of text')
 
-  add('create <url>', 'Add an endpoint. Its secret is shown this once.')
+  add('create <url>', 'Add an endpoint. Its secret is only shown once.')
     .option('--events <types>', `${eventsHelp} (default: all)`)
     .option('--description <text>', 'what it is for, at most 255 characters (default: none)')
     .action((url: string, options: Options & Changes) => create(surroundings, url, options))
@@ -71,8 +71,8 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
   )
   addListenOptions(listen, surroundings)
   add('list', 'List the endpoints of a product.').action((options: Options) => list(surroundings, options))
-  add('set <id>', 'Change an endpoint; what is not given stays as it is.')
-    .option('--url <url>', 'where events are sent (default: as it is)')
+  add('set <id>', 'Change an endpoint; options that are not given change nothing.')
+    .option('--url <url>', 'URL that gets the events (default: as it is)')
     .option('--events <types>', `${eventsHelp} (default: as it is)`)
     .option('--description <text>', 'what it is for, at most 255 characters; empty: nothing (default: as it is)')
     .action((id: string, options: Options & Changes) => set(surroundings, id, options))
@@ -82,19 +82,20 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
       : ['disable', 'Send nothing more to an endpoint.']
     add(`${verb} <id>`, what).action((id: string, options: Options) => setEnabled(surroundings, id, options, enabled))
   }
-  add('rotate <id>', 'Give an endpoint a new secret, shown this once. For 24 hours the old one signs, too.').action(
-    (id: string, options: Options) => rotate(surroundings, id, options),
-  )
+  add(
+    'rotate <id>',
+    'Give an endpoint a new secret, which is only shown once. For 24 hours the old one signs, too.',
+  ).action((id: string, options: Options) => rotate(surroundings, id, options))
   withYes(add('delete <id>', 'Remove an endpoint with all of its deliveries. In a terminal it asks first.')).action(
     (id: string, options: Options & ConfirmOptions) => remove(surroundings, id, options),
   )
   add('test <id>', 'Have the service send a webhook.test.').action((id: string, options: Options) =>
     test(surroundings, id, options),
   )
-  withExact(add('deliveries <id>', 'List what was sent, the newest first, and what was answered.'))
-    .option('--failed', 'only what failed for good')
+  withExact(add('deliveries <id>', 'List the deliveries, the newest first, with their answers.'))
+    .option('--failed', 'only deliveries that failed for good')
     .option('--limit <count>', 'how many at most, 1 to 1000', whole(1, mostDeliveries), 50)
-    .option('--cursor <id>', 'only what is older than this delivery (default: the newest ones)', cursor)
+    .option('--cursor <id>', 'only deliveries older than this one (default: the newest ones)', cursor)
     .action((id: string, options: DeliveriesOptions) => deliveries(surroundings, id, options))
   add('retry <id> <delivery>', 'Have the service send a delivery that is over once more, under the same ID.').action(
     (id: string, deliveryId: string, options: Options) => retry(surroundings, id, deliveryId, options),
@@ -170,7 +171,7 @@ function showSecret(surroundings: Surroundings, endpoint: WebhookEndpoint, json:
     ['URL', url],
     ['Secret', secret],
   ])
-  surroundings.err('The secret is not shown again. Keep it where the webhooks are received.\n')
+  surroundings.err('The secret is not shown again. Keep it in the server that receives the webhooks.\n')
 }
 
 async function list(surroundings: Surroundings, { product, json }: Options): Promise<void> {
@@ -295,7 +296,7 @@ function showQueued(surroundings: Surroundings, deliveryId: string, json: boolea
     return
   }
   surroundings.out(`${deliveryId}\n`)
-  surroundings.err('The service sends it; ringwire webhooks deliveries says what became of it.\n')
+  surroundings.err('The service sends it; ringwire webhooks deliveries shows what became of it.\n')
 }
 
 async function deliveries(

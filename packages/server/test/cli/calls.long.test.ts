@@ -161,7 +161,7 @@ test('[SRV2] a server that is no Ringwire is told from a call that is not there'
   try {
     for (status of [200, 302, 404, 502]) {
       const { code, err } = await run(`call end ${crypto.randomUUID()} --product shop --url ${other.url.origin}`, key)
-      const look = 'Look whether --url (RINGWIRE_URL) names the service.'
+      const look = 'Check that --url (RINGWIRE_URL) names the service.'
       expect([code, err]).toEqual([1, `${other.url.origin} answered ${status}, but not as Ringwire does. ${look}\n`])
     }
   } finally {

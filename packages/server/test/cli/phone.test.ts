@@ -201,7 +201,7 @@ describe('who may connect', () => {
     expect([other.code, other.err]).toEqual([1, expect.stringContaining('keys create --product other')])
     service.signal('SIGTERM')
     await service.ended
-    const nobody = `The connection was not made: no service of Ringwire answers at ${service.url.replace('http', 'ws')}/v1/ws.`
+    const nobody = `There is no connection: no Ringwire service answers at ${service.url.replace('http', 'ws')}/v1/ws.`
     expect(await phone(ann).ended).toMatchObject({ code: 1, err: expect.stringContaining(nobody) })
   })
 

@@ -48,8 +48,8 @@ test('a product that does not exist fails, with those that do', async () => {
 
 test('what is wrong is said in the words that were typed, with what to type instead', async () => {
   for (const [args, code, words] of [
-    ['call list --product shop --user ann', 2, 'Give --user and --role together: a participant is both.'],
-    ['call list --product shop --role agent', 2, 'Give --user and --role together: a participant is both.'],
+    ['call list --product shop --user ann', 2, 'Give --user and --role together: a participant has both.'],
+    ['call list --product shop --role agent', 2, 'Give --user and --role together: a participant has both.'],
     ['call trace ab --product shop', 3, 'An id may be typed short, with at least 4 characters.'],
     ['webhooks create backend --product shop', 1, 'url must be an absolute URL, as https://backend.example.com/'],
   ] as const) {

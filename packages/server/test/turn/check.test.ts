@@ -73,6 +73,6 @@ test('[KEY1] ringwire turn check asks each server with each secret', async () =>
   const fixed = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_USERNAME: 'u', RINGWIRE_TURN_CREDENTIAL: 'c' }
   expect((await box.run('turn check', { env: fixed })).out).toMatch(/fixed +401 Unauthorized/)
   const none = await box.run('turn check')
-  expect([none.code, none.err]).toEqual([1, 'RINGWIRE_TURN_URLS is not set: clients are told of no TURN server.\n'])
+  expect([none.code, none.err]).toEqual([1, 'RINGWIRE_TURN_URLS is not set: clients get no TURN server.\n'])
   for (const { out, err } of [both, one]) expect(out + err).not.toMatch(/the-secret-of|another-secret/)
 })

@@ -125,7 +125,7 @@ function hintOf({ event, data = {} }: Envelope, calls: PhoneCalls, peerRoles: re
   if (event === 'auth.ok') {
     const [role = 'ROLE', ...others] = peerRoles
     const example = others.length === 0 ? 'invite USER' : `invite USER ${role}`
-    return `You are ${data.user_id} (${data.role}). To call: ${example}. A call that comes is shown. help says the rest.`
+    return `You are ${data.user_id} (${data.role}). To call: ${example}. Incoming calls are shown. help says the rest.`
   }
   if (event === 'call.ringing') return `${call?.peer} is calling: accept, or reject.`
   if (event === 'call.invited') {

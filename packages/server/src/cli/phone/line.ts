@@ -53,7 +53,7 @@ export function closingText({ code, reason, byUs, wasOpen, problem }: Closed, ur
   if (byUs) return 'Disconnected.'
   if (problem !== undefined) return problem
   if (!wasOpen) {
-    return `The connection was not made: no service of Ringwire answers at ${url}. --url (RINGWIRE_URL) says where it is.`
+    return `There is no connection: no Ringwire service answers at ${url}. --url (RINGWIRE_URL) says where it is.`
   }
   const known = (closeCodes as Record<number, { name: string; meaning: string } | undefined>)[code]
   if (known === undefined) return `The connection is gone (${code}${reason === '' ? '' : ` ${reason}`}).`

@@ -13,17 +13,17 @@ import { type Closed, closingText } from './line.ts'
 import { readTyped, type Typed, typedHelp, typedWords } from './typed.ts'
 
 const help = `
-Who calls is a token, or a participant for whom one is signed here, as ringwire token does. In two terminals, beside a
+Give a token, or a participant for whom this command signs one, as ringwire token does. In two terminals, next to a
 running service:
 
   $ ringwire phone --product shop --user ann --role customer --peer-role agent
   $ ringwire phone --product shop --user ben --role agent --peer-role customer
 
-Then in the first: invite ben. In the second: accept. In either: end. help says what else can be typed.
-Each envelope is a line on standard output: > what goes, < what comes. Where lines come from a file or a pipe, wait EVENT
+Then in the first: invite ben. In the second: accept. In either: end. help lists the rest.
+Each envelope is a line on standard output: > sent, < received. If lines come from a file or a pipe, wait EVENT
 holds the next ones back: printf 'invite ben\\nwait call.accepted\\nend\\n' | ringwire phone …
 wait has no limit: it lasts until the event comes or the connection ends. No phone hears call.connected, on either side.
-A script leaves when its requests are answered, at most 5 s after its last line, and with 1 where the service refused one.
+A script leaves when its requests are answered, at most 5 s after its last line, and with 1 if the service refused one.
 `
 
 type PhoneOptions = Partial<ParticipantOptions> & { token?: string; url?: string }
@@ -34,7 +34,7 @@ export function addPhoneCommand(program: Command, surroundings: Surroundings, ex
     .description('Call and be called from the terminal, and see each message of the protocol.')
     .option(
       '--token <token>',
-      'a session token, or - for the first line of standard input (default: one is signed here)',
+      'a session token, or - for the first line of standard input (default: this command signs one)',
     )
     .option(
       '--url <url>',
@@ -65,7 +65,10 @@ async function tokenSource(
   const participant = [product, user, role, peerRole]
   if (token !== undefined) {
     if (participant.some((value) => value !== undefined)) {
-      throw new CommandFailure(exitCodes.usage, 'Give --token, or a participant; a token says who it is for.')
+      throw new CommandFailure(
+        exitCodes.usage,
+        'Give --token or a participant, not both: a token names its participant.',
+      )
     }
     return async (console) => {
       const text = token === '-' ? ((await console.nextLine('Token: ')) ?? '').trim() : token

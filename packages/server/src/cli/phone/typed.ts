@@ -30,7 +30,7 @@ interface Word {
 const words: Readonly<Record<string, Word>> = {
   invite: {
     usage: 'invite USER [ROLE] [CALL_TYPE]',
-    meaning: 'call somebody; ROLE may be left out where the token may only call one role',
+    meaning: 'call somebody; ROLE may be left out if the token may only call one role',
     read: ([user, role, type], { peerRoles }) => {
       const [only, ...others] = peerRoles
       const callee = role ?? (others.length === 0 ? only : undefined)
@@ -52,7 +52,7 @@ const words: Readonly<Record<string, Word>> = {
       if (event === undefined) return mistake('send EVENT [JSON]: which event?')
       const json = rest.slice(event.length).trim()
       const data = json === '' ? {} : readObject(json)
-      return data === undefined ? mistake('send EVENT [JSON]: the data is no JSON object.') : send(event, data)
+      return data === undefined ? mistake('send EVENT [JSON]: the data is not a JSON object.') : send(event, data)
     },
   },
   wait: {
@@ -85,7 +85,7 @@ export function readTyped(line: string, context: TypedContext): Typed {
   const word = Object.hasOwn(words, name) ? words[name] : undefined
   if (word !== undefined) return word.read(args, context, text.slice(name.length).trim())
   const meant = nearest(name, typedWords)
-  return mistake(meant === undefined ? 'That is no command: help says what can be typed.' : `Did you mean ${meant}?`)
+  return mistake(meant === undefined ? 'That is not a command: help lists the commands.' : `Did you mean ${meant}?`)
 }
 
 function verb(name: CallVerb, usage: string, meaning: string): Word {
