@@ -25,7 +25,7 @@ export interface AdminOptions {
   readonly status: Status
   readonly journal: Pick<Journal, 'operator' | 'failed'>
   readonly counters: LocalCounters
-  /** What this machine runs with, without secrets; nothing where nobody knows its environment. */
+  /** The settings of this machine, without secrets; nothing if nobody knows its environment. */
   readonly settings?: OperatorApiOptions['settings'] | undefined
 }
 
@@ -54,7 +54,7 @@ export function listenForAdmin(options: AdminOptions): AdminListener | undefined
     Bun.serve({
       hostname: host,
       port,
-      // Left out, the runtime shares the port with whoever has it.
+      // Without this option the runtime shares the port with any other process that has it.
       reusePort: false,
       maxRequestBodySize: maxBodyBytes,
       idleTimeout: idleS,
@@ -96,7 +96,7 @@ function openOperators({ status, counters, settings = () => [] }: AdminOptions, 
   return { door, samples }
 }
 
-/** What monitoring asks. */
+/** Answers the requests of monitoring. */
 function createAnswers(status: Status, isLoopback: boolean, tokens: AdminTokens | undefined) {
   const routes: Readonly<Record<string, () => MaybePromise<Response>>> = {
     '/metrics': async () => new Response(textOf(await status.families()), { headers: textHeaders }),
@@ -119,7 +119,7 @@ function createAnswers(status: Status, isLoopback: boolean, tokens: AdminTokens 
 const textHeaders = { 'Content-Type': metricsType, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 const strange = 'This listener only answers to a name of this machine, as 127.0.0.1 or localhost.'
 
-/** A web page whose host name leads here would be asked by its own name: DNS rebinding. */
+/** A web page whose host name leads here would send its own name: DNS rebinding. */
 function refusalOfHost(isLoopback: boolean, { headers }: Request): Response | undefined {
   return isLoopback && !isOfLoopback(headers.get('host')) ? failure('NOT_FOUND', { message: strange }) : undefined
 }

@@ -77,8 +77,8 @@ export interface Backend {
   readonly uptime: Uptime
   readonly clock: Clock
   /**
-   * Whether sessions outlive this process, and other processes serve as well. Where they do not, whoever had a socket
-   * before the start is made up from the calls.
+   * Whether sessions outlive this process, and other processes serve as well. If they do not, sessions that had a socket
+   * before the start are made up from the calls.
    */
   readonly isShared: boolean
   /** Whether sessions from before this start may be known. */
@@ -342,7 +342,7 @@ function nodesOf({ self, isDead, others, loads }: Members, { tell, told, lookFor
   return {
     ...{ self, isDead, others, loads, tell, told },
     async isStillDead(node) {
-      // Where Redis does not answer at once, what was seen there last counts: rings wait for this [RING1].
+      // If Redis does not answer at once, the last look counts: rings wait for this [RING1].
       if (isDead(node)) await Promise.race([lookForNodes().catch(() => {}), Bun.sleep(lookMs)])
       return isDead(node)
     },

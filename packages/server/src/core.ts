@@ -39,7 +39,7 @@ const dayMs = 86_400_000
 /** The longest answer of a backend about an invite, in bytes: its metadata has 1 KiB [HOOK5]. */
 const decisionBytes = 16 * 1024
 
-/** What looks after calls, and tells of them: all that nobody reaches from outside. */
+/** The parts that look after calls, and report them: nobody reaches them from outside. */
 export function createCore(deps: CoreDeps) {
   const { config, backend, journal, traces, onDisabled } = deps
   const { stores, clock } = backend

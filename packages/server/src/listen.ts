@@ -86,7 +86,8 @@ export function listen(options: ListenOptions): Listener {
       if (before === undefined) return
       retired.add(before)
       await Bun.sleep(overlapMs)
-      // What waits to be accepted is lost with a listener. Right after the runtime has accepted, that is hardly any.
+      // Connections that wait to be accepted are lost with a listener. Right after the runtime has accepted, that is hardly
+      // any.
       await macrotask()
       retire(before)
     },

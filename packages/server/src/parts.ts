@@ -7,7 +7,7 @@ export interface Part {
 }
 
 export interface Parts {
-  /** Starts each when the one before it has started. Where one fails, all before it are stopped, and it rejects. */
+  /** Starts each when the one before it has started. If one fails, all before it are stopped, and it rejects. */
   begin(parts: readonly Part[]): Promise<void>
   /** Stops all that were started, the last one first. Goes on where one fails, and rejects with what failed first. */
   stop(atOnce: boolean): Promise<void>

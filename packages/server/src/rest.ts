@@ -64,9 +64,9 @@ export interface RestDeps extends RingDeps, DeviceDeps {
 
 export interface Rest {
   readonly app: HttpApp
-  /** What application backends ask, for operators [ADM2]. */
+  /** The endpoints for application backends, for operators [ADM2]. */
   readonly ofProducts: ProductEndpoints
-  /** What an endpoint for backends tells the audit log. */
+  /** The audit log of an endpoint for backends. */
   readonly heard: (name: string) => Heard
 }
 

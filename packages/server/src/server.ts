@@ -47,8 +47,8 @@ export interface RingwireServer {
   /** Opens the stores, takes live calls over and listens. */
   start(): Promise<{ url: string }>
   /**
-   * Tells every client to come back and closes; live calls stay in the store. Where other nodes serve, clients go there
-   * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also where a stop is under way.
+   * Tells every client to come back and closes; live calls stay in the store. If other nodes serve, clients go there
+   * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also if a stop is under way.
    */
   stop(atOnce?: boolean): Promise<void>
   /** Looks at once whether there is a renewed certificate on the disk [TLS1]. */
@@ -82,7 +82,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
   let stopped: Promise<void> | undefined
 
   async function start(): Promise<{ url: string }> {
-    // What the backend has to say before the calls are there is of nobody here.
+    // Changes in the backend before the calls are there concern nobody here.
     let core: Core | undefined
     let front: ReturnType<typeof createFront> | undefined
     const backend = await openBackend({
@@ -91,7 +91,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       meter,
       clock: deps.clock,
       onDeath({ node, hasLeft, isPast }) {
-        // The database knows each run of the last day: those that were over before this start are no news.
+        // The database knows each run of the last day: runs that were over before this start are no news.
         if (!isPast) logger[hasLeft ? 'info' : 'warn']({ node }, hasLeft ? 'a node has left' : 'a node is gone')
         core?.domain.deadlines.nodeDied()
         front?.online.died(node, hasLeft)
@@ -103,7 +103,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const traces = await openTraces({ config, version: description.version, logger, now: backend.clock.now })
     await parts.begin([
       { name: 'the stores', stop: backend.close },
-      // What ends after them may still be a part of a trace.
+      // Spans that end after them may still be a part of a trace.
       { name: 'traces', stop: (atOnce) => traces?.stop(atOnce) },
     ])
     core = createCore({ config, backend, journal, meter, traces, onDisabled: () => front?.gateway.closeRevoked() })
@@ -145,7 +145,7 @@ interface Running {
   readonly front: ReturnType<typeof createFront>
 }
 
-/** From the stores to calls: whatever is committed is told from then on, and nobody is let in yet. */
+/** From the stores to calls: every commit is delivered from then on, and no client gets in yet. */
 function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core, front }: Running): readonly Part[] {
   const { config, logger } = deps
   const { stores, clock } = backend
@@ -231,7 +231,7 @@ function partsOfClients({ deps, backend, core, front }: Running): readonly Part[
       start: gateway.start,
       async stop(atOnce) {
         const isLast = isAlone(backend, worker?.node)
-        // Where nobody can come back, nobody's time runs out [END3].
+        // If nobody can come back, nobody's time runs out [END3].
         if (isLast) deadlines.stop()
         const durationMs = atOnce || isLast ? 0 : config.drainMs
         if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')

@@ -14,7 +14,7 @@ export interface TlsRenewal {
 
 export interface TlsRenewalOptions {
   readonly paths: TlsPaths
-  /** What the service shows now. */
+  /** The certificate that the service shows now. */
   readonly pair: TlsPair
   /** Resolves when new connections get it; rejects where the runtime refuses it. */
   readonly renew: (pair: TlsPair) => Promise<void>
@@ -23,13 +23,13 @@ export interface TlsRenewalOptions {
 
 export function createTlsRenewal({ paths, pair, renew, logger }: TlsRenewalOptions): TlsRenewal {
   let shown = pair
-  /** What was wrong at the last look, and whether the log has it. */
+  /** The problem at the last look, and whether the log has it. */
   let wrong = { problem: '', isTold: false }
 
   function look(isAsked: boolean): void {
     const problem = problemOf(isAsked)
     if (problem !== wrong.problem) wrong = { problem, isTold: false }
-    // Who renews writes one file after the other: what is wrong for a moment is told only if somebody asked.
+    // An operator who renews them writes one file after the other: a problem of a moment is only reported on request.
     else if (problem !== '' && !wrong.isTold) tell()
     if (isAsked && problem !== '') tell()
   }

@@ -30,9 +30,9 @@ export function createKeyRing(secrets: readonly { readonly kid: string; readonly
 }
 
 /**
- * One verifier per key, which knows no algorithm but that of its key. Claims are checked by whoever reads them: the
- * library fixes its clock when the verifier is made, it cannot say of one token that it is expired and otherwise good, and
- * its own checks of claims cost a third of a verification.
+ * One verifier per key, which knows no algorithm but that of its key. The reader checks the claims: the library fixes its
+ * clock when the verifier is made, it cannot say of one token that it is expired and otherwise good, and its own checks
+ * of claims cost a third of a verification.
  */
 function createKeyVerifier(key: TokenKey): (token: string) => unknown {
   return createVerifier({

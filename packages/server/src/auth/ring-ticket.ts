@@ -90,7 +90,7 @@ function readTicket(payload: unknown, now: number): RingTicket | undefined {
   }
 }
 
-/** What stands for a session where a ticket was used. Session ids have no colon. */
+/** Stands for a session if a ticket was used. Session ids have no colon. */
 export function ticketSession(deviceId: string | null): string {
   return `${ticketSessionPrefix}${deviceId ?? ''}`
 }

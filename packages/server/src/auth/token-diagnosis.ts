@@ -1,5 +1,5 @@
 /**
- * Why a token is not valid, in words for whoever holds it: for the command line. What decides is `verify` of tokens.ts.
+ * Why a token is not valid, in words for its holder: for the command line. `verify` of tokens.ts decides.
  *
  *   diagnoseToken(token, secrets, now) → one sentence or two; never a part of the token but its kid and times
  */

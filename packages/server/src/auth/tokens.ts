@@ -19,7 +19,7 @@ export const tokenAudience = 'ringwire'
 const leewayMs = 30_000
 const notBeforeS = 60
 
-/** What a valid token says. */
+/** The claims of a valid token. */
 export interface SessionClaims {
   readonly participant: Participant
   readonly displayName: string

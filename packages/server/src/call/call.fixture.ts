@@ -1,7 +1,7 @@
 import type { AnsweredCall, Call, CallDurations, OverCall, Participant, Place, RingingCall } from './call.ts'
 import type { Actor } from './command.ts'
 
-/** Freezes a value and all it holds. What is frozen already was frozen here, so shared parts cost nothing again. */
+/** Freezes a value and all it holds. A value that is frozen already was frozen here, so shared parts cost nothing again. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)

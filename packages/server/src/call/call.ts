@@ -60,7 +60,7 @@ interface PlaceBase {
   readonly deviceId: string | null
   readonly node: string
   readonly settled: boolean
-  /** What the holder's client listed when it connected; absent where it listed nothing [EXT6]. */
+  /** Capabilities that the holder's client listed when it connected; absent if it listed nothing [EXT6]. */
   readonly can?: readonly Capability[]
 }
 export type Place =
@@ -97,7 +97,7 @@ export interface CallGroup {
   readonly members: readonly string[]
   /** Of these, those who declined. */
   readonly declined: readonly string[]
-  /** Those who left the group while it rang. What happened to the call names them, so an erasure has to find it [SRV2]. */
+  /** Those who left the group while it rang. The events of the call name them, so an erasure has to find it [SRV2]. */
   readonly left?: readonly string[]
   /** Until it is over: whose turn it is, where the members ring one after another. Then it may ring at all members in time. */
   readonly turns?: Turns
@@ -266,10 +266,13 @@ export function participantOf(call: Call, side: Side): Participant {
   return { product: call.product, role: party.role, userId: party.userId }
 }
 
-/** A blank user_id, which nobody can have, stands for who was erased [SRV2]. */
+/** A blank user_id, which nobody can have, stands for an erased participant [SRV2]. */
 const isErased = ({ userId }: Party) => userId === ''
 
-/** The place of a side; the callee's side has none while the call rings [PLACE1], and who was erased has none any more [SRV2]. */
+/**
+ * The place of a side; the callee's side has none while the call rings [PLACE1], and an erased participant has none any
+ * more [SRV2].
+ */
 export function placeOf(call: Call, side: Side): Place | null {
   if (isErased(call[side])) return null
   if (side === 'caller') return call.callerPlace
@@ -338,7 +341,7 @@ export function deadlineOf(call: LiveCall, durations: CallDurations): number {
   return Math.min(deadline, lostAt(since, durations.callerLostMs, durations.outages))
 }
 
-/** When the other side is told that this one is away. It is a clock like the lost ones: it stands still in an outage. */
+/** When the other side hears that this one is away. It is a clock like the lost ones: it stands still in an outage. */
 export function awaitedUntil({ since, awaitedMs }: Awaited, { outages }: CallDurations): number {
   return lostAt(since, awaitedMs, outages)
 }

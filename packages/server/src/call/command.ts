@@ -12,11 +12,11 @@ export interface Actor {
   readonly displayName: string
   /** When its token is over, in ms since the epoch. Undefined: never. */
   readonly expiresAt?: number | undefined
-  /** What its client understands beside, as it listed when it connected; absent: nothing [EXT6]. */
+  /** Capabilities that its client listed when it connected; absent: none [EXT6]. */
   readonly can?: readonly Capability[]
 }
 
-/** What can be asked of one call. The first seven come from clients, the others from the service itself. */
+/** The commands for one call. The first seven come from clients, the others from the service itself. */
 export type CallCommand =
   | { readonly type: 'accept' | 'connected'; readonly actor: Actor; readonly isGone?: boolean }
   /** `rung`: the callee's sessions that are live now; a busy reject waits for all of them. */
@@ -63,7 +63,7 @@ export type CallCommand =
    * this round can be. `seen`: the version of the call on which that was found [GROUP1].
    */
   | { readonly type: 'turn'; readonly member: string | null; readonly seen: number }
-  /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
+  /** The service was away: sessions on none of these nodes have no socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart'; readonly nodes: readonly string[] }
   /** The wall clock jumped by `ms`: what remained still remains. */
   | { readonly type: 'shift'; readonly ms: number }

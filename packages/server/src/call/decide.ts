@@ -112,7 +112,7 @@ function decideOver(call: OverCall, side: Side, command: ClientCommand, now: num
   }
 }
 
-/** While it rings, the callee's side is every session that was rung: no place is asked for [PLACE1]. */
+/** While it rings, the callee's side is every session that was rung: there is no place to check [PLACE1]. */
 function decideRingingCallee(call: RingingCall, command: ClientCommand, now: number): Decision {
   switch (command.type) {
     case 'accept':
@@ -132,7 +132,7 @@ function decideRingingCallee(call: RingingCall, command: ClientCommand, now: num
   }
 }
 
-/** Verbs of a side that has a place: only its holder, or who may take it, is heard [PLACE2, PLACE3, END1]. */
+/** Verbs of a side that has a place: only its holder, or a session that may take it, is heard [PLACE2, PLACE3, END1]. */
 function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientCommand, now: number): Decision {
   const { actor } = command
   if (side === 'caller' && (command.type === 'accept' || command.type === 'reject'))
@@ -161,7 +161,7 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
         { ...seated, version: call.version + 1, status: 'connected', connectedAt: now },
         { type: 'connected', at: now, by: byOf(actor), notices: [connectedNotice(call, side, actor)] },
       )
-    // What was meant for a call that rings met an answered one: its author is told what became of it, too [END4].
+    // A request for a ringing call met an answered one: its author hears what became of it, too [END4].
     case 'cancel':
       if (seated.status === 'ringing') return over(seated, cancelled, byOf(actor), now)
       if (seated.status === 'accepted') return over(seated, cancelled, byOf(actor), now, null)
@@ -257,7 +257,7 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   if (isTaken) return unchanged(call)
   const isNamed = place.sessionId === resumes
   if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
-  // Who was there before, or says so, is no chance comer: nobody else may have the place from it.
+  // A session that was there before, or says so, is no chance comer: nobody else may have the place from it.
   const settled = isNamed || (isOwn ? place.settled : had === 'settled')
   const next = withPlace(call, side, placeFor(actor, settled))
   const notices = acceptedAgain(call, place, actor)
@@ -307,7 +307,7 @@ function passTime(call: LiveCall, now: number, durations: CallDurations): Decisi
   return over(call, { status: 'ended', reason }, null, now)
 }
 
-/** A client that was told to come back, and is not there by now, is away: the other side hears of it [PEER1]. */
+/** A client that was asked to come back, and is not there by now, is away: the other side hears of it [PEER1]. */
 function stopWaiting(call: LiveCall, now: number, durations: CallDurations): Decision {
   const next = mapPlaces(call, (place) => {
     if (!isAwaited(place) || awaitedUntil(place, durations) > now) return place
@@ -318,7 +318,7 @@ function stopWaiting(call: LiveCall, now: number, durations: CallDurations): Dec
   return changed({ ...next, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
 }
 
-/** What a backend wants over is over, whoever has which place [SRV2]. */
+/** A backend can end any call, whichever session has which place [SRV2]. */
 function stop(call: LiveCall, note: string | null, now: number): Acceptance {
   const status = call.status === 'ringing' ? 'cancelled' : 'ended'
   const ended = over(call, { status, reason: 'ended_by_server' }, null, now)

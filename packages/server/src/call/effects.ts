@@ -28,7 +28,7 @@ interface RungAddress {
   readonly member?: string
 }
 
-/** Whom of a call an address means that is no place. */
+/** The participants of an address that is not a place. */
 export function rungTo(call: Call, to: Address): readonly Participant[] {
   if (!('member' in to) || to.member === undefined) return rungBy(call)
   return [{ product: call.product, role: call.callee.role, userId: to.member }]
@@ -87,7 +87,7 @@ export interface CallEvent {
   readonly notices: readonly Notice[]
   /** Places that passed on to another session, which gets the messages that waited for the previous one [PLACE2]. */
   readonly moved?: readonly PlaceMove[]
-  /** What a side hears of the other's absence, beside the notices [PEER1]. */
+  /** News of the other's absence for one side, in addition to the notices [PEER1]. */
   readonly peers?: readonly PeerNews[]
   /** How the media was, as far as it was reported when the call ended: told to endpoints, and stored elsewhere [STAT1]. */
   readonly quality?: CallQuality | null
@@ -98,13 +98,16 @@ export interface CallEvent {
 }
 
 /**
- * What a side hears of the other beside the notices; to the extended session that has the place of `to`. The other's place fell
- * vacant, or is held again [PEER1]; or the other has transferred the call, and this is the new one [XFER1].
+ * News of the other side, in addition to the notices; for the extended session that has the place of `to`. The other's
+ * place fell vacant, or is held again [PEER1]; or the other has transferred the call, and this is the new one [XFER1].
  */
 export type PeerNews =
   | { readonly to: Side; readonly event: 'call.peer_away'; readonly data: CallPeerAway }
   | { readonly to: Side; readonly event: 'call.peer_back'; readonly data: CallPeerBack }
-  /** It is back, too, where it was away: a session that is told this is told nothing else of the same version [TAKE1]. */
+  /**
+   * It also says that the side is back, if it was away: a session that gets it gets nothing else of the same version
+   * [TAKE1].
+   */
   | { readonly to: Side; readonly event: 'call.peer_moved'; readonly data: CallPeerMoved; readonly needs: 'take' }
   | {
       readonly to: Side
@@ -119,7 +122,7 @@ export interface PlaceMove {
   readonly from: string
   /** The place was vacant: nobody takes it from a session that may still be there. */
   readonly lost?: true
-  /** Whoever has it now asked for it, and the place may have been held [TAKE1]. */
+  /** The new holder asked for it, and the place may have been held [TAKE1]. */
   readonly taken?: true
   /** Its device, if another one has the place, or took it: a client that comes back on it hears of that. */
   readonly leftDevice?: string | null
@@ -161,7 +164,7 @@ export function calleeIdOf(call: Call): string | null {
   return call.group !== undefined && (call.status === 'ringing' || call.acceptedAt === null) ? null : call.callee.userId
 }
 
-/** Where a call came from that began as a transfer, as it is shown; nothing of any other call [XFER1]. */
+/** The origin of a call that began as a transfer, as it is shown; undefined for any other call [XFER1]. */
 export function transferOriginOf({ transferred }: Pick<Call, 'transferred'>): TransferOrigin {
   if (transferred === undefined) return {}
   const { userId, role, displayName } = transferred.by
@@ -169,7 +172,7 @@ export function transferOriginOf({ transferred }: Pick<Call, 'transferred'>): Tr
   return { transferred_from: transferred.from, transferred_by }
 }
 
-/** As every session may read it: whoever hands it on adds the callee's name for extended ones [EXT5]. */
+/** For every session: extended ones also get the callee's name, which the delivery adds [EXT5]. */
 export function acceptedData({ callUuid }: Call): CallAccepted {
   return { call_uuid: callUuid, status: 'accepted' }
 }

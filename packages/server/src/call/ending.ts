@@ -9,7 +9,7 @@ export type End<S extends OverStatus> = S extends OverStatus
   ? { readonly status: S; readonly reason: EndReasonOf<S>; readonly given?: string | null }
   : never
 
-/** Ends a live call and tells everybody who does not know it yet; `knowing`: who does, its author. */
+/** Ends a live call, with notices for everybody who does not know it yet; `knowing`: sessions that know, and the author. */
 export function over(
   call: LiveCall,
   end: End<'ended' | 'cancelled' | 'missed'>,

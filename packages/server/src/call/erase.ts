@@ -1,18 +1,17 @@
 /**
- * What is kept of a call, without one of its two participants [SRV2]. A blank user_id stands for who was erased: nobody can
- * have it. Times, the role and the context stay; names, and whatever is free text, go.
+ * The record of a call without one of its two participants [SRV2]. A blank user_id stands for an erased participant:
+ * nobody can have it. Times, the role and the context stay; names, and whatever is free text, go.
  */
 import type { Party, Side } from './call.ts'
 import type { CallEvent, Notice, PeerNews } from './effects.ts'
 
-/** Of a call that is known, who is to be erased. */
+/** The participant to erase, in a call that is known. */
 export type Erased = Pick<Party, 'role' | 'userId'>
 
 type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers' | 'note'>
 
 /**
- * The effects of a transition, without a name, as they may still be delivered. What a backend gave as its reason may name
- * anybody.
+ * The effects of a transition, without a name, as they may still be delivered. A reason from a backend may name anybody.
  */
 export function effectsWithout({ notices, moved, peers }: Effects, side: Side, who: Erased): Effects {
   const left = moved?.filter((move) => move.side !== side)
@@ -24,8 +23,8 @@ export function effectsWithout({ notices, moved, peers }: Effects, side: Side, w
 }
 
 /**
- * The same of somebody on neither side: the call rang there as at a member of a group, or this person transferred it. What a
- * backend gave as its reason may name anybody.
+ * The same of somebody on neither side: the call rang there as at a member of a group, or this person transferred it. A
+ * reason from a backend may name anybody.
  */
 export function effectsWithoutOutsider({ notices, moved, peers }: Effects, who: Erased): Effects {
   return {
@@ -139,5 +138,5 @@ export function hookBodyWithout(body: string, who: Erased): string | undefined {
   })
 }
 
-/** What a body holds that names somebody of this user_id, as `hookBody` writes it. */
+/** The part of a body that names somebody of this user_id, as `hookBody` writes it. */
 export const mentionOf = ({ userId }: Pick<Erased, 'userId'>) => `"user_id":${JSON.stringify(userId)}`

@@ -5,7 +5,7 @@ import { callView } from './view.ts'
 
 export type { HookType }
 
-/** What a step of a call is called in a webhook [HOOK2]; places and clocks are nobody's business there. */
+/** The webhook type for a step of a call [HOOK2]; webhooks do not tell of places and clocks. */
 const typeOf: Readonly<Partial<Record<CallEvent['type'], CallHookType>>> = {
   invited: 'call.ringing',
   busy: 'call.busy',
@@ -17,16 +17,16 @@ const typeOf: Readonly<Partial<Record<CallEvent['type'], CallHookType>>> = {
   missed: 'call.missed',
 }
 
-/** What an endpoint is told of. */
+/** An event for an endpoint. */
 export interface HookEvent {
   readonly type: CallHookType
-  /** Of a call to a group: who is to be woken, or not any more. */
+  /** Of a call to a group: the member to wake, or not any more. */
   readonly member?: Participant
 }
 
 const none: readonly HookEvent[] = []
 
-/** What a step is told as: by what happened, and to those who wake phones by whether it rings now [PUSH2]. */
+/** The events of a step: by what happened, and for those who wake phones by whether it rings now [PUSH2]. */
 export function hookEventsOf(step: Step): readonly HookEvent[] {
   const type = typeOf[step.event.type]
   if (step.call.group !== undefined) return groupEventsOf(step, type)

@@ -45,11 +45,11 @@ export interface InviteCommand {
   readonly rate: InviteRate
   readonly maxRinging: number
   readonly busy: 'allow' | 'reject'
-  /** What the backend of the product said, if it decides on invites [HOOK5]. */
+  /** The decision of the product's backend, if it decides on invites [HOOK5]. */
   readonly verdict?: InviteVerdict
   /** Then: the fingerprint of whom the client calls. */
   readonly askedFor?: string
-  /** The same, where the backend has somebody else called, who is the `callee`. */
+  /** The same, if the backend chose another `callee`. */
   readonly redirectedFrom?: string
 }
 
@@ -60,7 +60,7 @@ export interface CalledGroup {
   readonly members: readonly string[]
   /** Somebody is a member, and all members are in calls. */
   readonly isBusy: boolean
-  /** Where the members ring one after another: how long each of them, in ms. Then members in a call are among them. */
+  /** If the members ring one after another: how long each of them, in ms. Then members in a call are among them. */
   readonly memberRingMs?: number
 }
 
@@ -166,13 +166,16 @@ function wasInvited(call: LiveCall | OverCall, command: InviteCommand): boolean 
   return goesTo(call, command) || (askedFor !== undefined && call.redirectedFrom === askedFor)
 }
 
-/** Whether a call was made to the same callee, or to the same group, whoever of it has answered. */
+/** Whether a call was made to the same callee, or to the same group, whichever member has answered. */
 function goesTo({ callee, group }: Call, command: InviteCommand): boolean {
   if (callee.role !== command.callee.role || group?.name !== command.group?.name) return false
   return group !== undefined || callee.userId === command.callee.userId
 }
 
-/** What an invite may end: with a person all calls of the two, and with a group a call that rings there [INV6, INV7]. */
+/**
+ * Whether an invite may end the call: with a person all calls of the two, and with a group a call that rings there [INV6,
+ * INV7].
+ */
 function isBetween(call: LiveCall, callee: Participant, command: InviteCommand): boolean {
   if (command.group === undefined) return sideOf(call, callee) !== undefined
   return call.status === 'ringing' && goesTo(call, command)
@@ -183,7 +186,7 @@ export function refuseVerdict({ verdict }: InviteCommand): Refusal | undefined {
   return verdict?.is === 'refused' ? refuse('CALL_REFUSED', { reason: verdict.reason }) : undefined
 }
 
-/** What is not to ring; undefined for what is. It ends nothing [HOOK5]. */
+/** The step of an invite that must not ring; undefined if it may. It ends nothing [HOOK5]. */
 function unwantedStep(command: InviteCommand, callUuid: string, now: number): InviteDecision | undefined {
   const { verdict } = command
   switch (verdict?.is) {
@@ -198,7 +201,7 @@ function unwantedStep(command: InviteCommand, callUuid: string, now: number): In
       return { ok: true, call: step.call, steps: [step], created: true, calleeBusy: false }
     }
     case 'unasked':
-      // What stood in the way is gone by now: the client may ask again.
+      // The obstacle is gone by now: the client may ask again.
       return limited('ringing', 0)
     default:
       return undefined
@@ -245,7 +248,7 @@ function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): bo
   return sideOf(call, caller) === undefined && takesPartIn(call, callee)
 }
 
-/** What every call is at its beginning; the actor's session has the caller's place. */
+/** The state in which every call begins; the actor's session has the caller's place. */
 export function newCall(command: InviteCommand, callUuid: string, now: number) {
   const { actor, callee, redirectedFrom, group } = command
   return {
@@ -277,7 +280,7 @@ function ring(command: InviteCommand, callUuid: string, now: number): Step {
   return { call, event: { type: 'invited', at: now, by: byOf(command.actor), notices: firstRings(call, now) } }
 }
 
-/** What a new call rings with; one that rings in turn does so with its first turn. */
+/** The first rings of a new call; a call that rings in turn rings its first turn. */
 export function firstRings(call: RingingCall, now: number): readonly Notice[] {
   if (call.group?.turns !== undefined) return []
   return [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, now) }]

@@ -38,7 +38,7 @@ export interface Pair {
   readonly sides: readonly [Side, Side]
 }
 
-/** Whether a session may connect the other sides of two calls; the pair if it may. What is wrong with the second call names it. */
+/** Whether a session may connect the other sides of two calls; the pair if it may. An error about the second call names it. */
 export function checkJoin(first: Call | undefined, second: Call | undefined, asker: Actor): Refusal | Pair {
   const one = checkOwn(first, asker)
   if ('ok' in one) return one

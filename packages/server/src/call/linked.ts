@@ -33,7 +33,7 @@ export function decideLinked(
   return { ...decision, steps: [...decision.steps, ...also] }
 }
 
-/** What an invite ends may be part of a transfer, too. `live`: all live calls of its two participants. */
+/** The calls that an invite ends may be part of a transfer, too. `live`: all live calls of its two participants. */
 export function withLinked(
   before: LiveCall,
   steps: readonly Step[],
@@ -47,8 +47,8 @@ export function withLinked(
 }
 
 /**
- * What a step of one call of a transfer means for the other. The step of a first call that is written here also guards it:
- * whoever decided on an old version of it decides again.
+ * The steps of the linked call that follow from a step of one call of a transfer. The step of a first call that is
+ * written here also guards it: a decision on an old version of it is made again.
  */
 function linkedSteps(before: Call, after: Call, linked: Call, now: number): readonly Step[] {
   if (linked.status === 'ringing') {

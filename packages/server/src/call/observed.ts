@@ -1,6 +1,6 @@
 import type { CallRef, Participant, Side } from './call.ts'
 
-/** What was seen of a call beside its transitions, which its events hold [TRACE1]. */
+/** Sightings of a call that are not transitions, which its events hold [TRACE1]. */
 export type Seen =
   /** A text of the ring was handed to a socket; and, the second, its client was proven to have received it. */
   | 'rung'
@@ -14,7 +14,7 @@ export type Seen =
   | 'no_device'
   /** A call began to ring at members of a group: how many there were, and how many of them were woken [GROUP1]. */
   | 'members'
-  /** What became of a push to a device, and of an attempt to tell a webhook endpoint. */
+  /** The outcome of a push to a device, or of a webhook attempt. */
   | 'push'
   /** The backend was asked about the invite [HOOK5]. */
   | 'invite_hook'
@@ -39,7 +39,7 @@ export interface TimelineRow extends CallRef {
   /** By the clock that calls go by, in ms since the epoch. */
   readonly at: number
   readonly what: Seen
-  /** Whose it is; null: of neither. What the entry says goes when that participant is erased. */
+  /** Whose it is; null: of neither. The entry's details go when that participant is erased. */
   readonly side: Side | null
   /** Of an invite that was refused: who asked. There may be no call that would say so. */
   readonly asker?: Pick<Participant, 'role' | 'userId'> | undefined

@@ -20,8 +20,8 @@ const sides = ['caller', 'callee'] as const
 const iso = (at: number) => new Date(at).toISOString()
 
 /**
- * How long a side of an answered call has been away, and until when it may come back. Undefined if it is there, or was told to
- * come back and still has time for that [PEER1].
+ * How long a side of an answered call has been away, and until when it may come back. Undefined if it is there, or was
+ * asked to come back and still has time for that [PEER1].
  */
 export function absenceOf(call: Call, side: Side, durations: CallDurations): PeerAbsence | undefined {
   if (!isAnswered(call)) return undefined
@@ -30,7 +30,7 @@ export function absenceOf(call: Call, side: Side, durations: CallDurations): Pee
   return { since: iso(place.since), ends_at: iso(absenceEnd(call, side, place, durations)) }
 }
 
-/** When the call ends for this side's absence, whatever the other side's own does: who is told is there, or will be. */
+/** When the call ends for this side's absence, whatever the other side's own does: the receiver is there, or will be. */
 function absenceEnd(call: AnsweredCall, side: Side, place: Vacant, durations: CallDurations): number {
   const { callerLostMs, peerLostMs, maxDurationMs, outages } = durations
   const longest = Math.min(call.acceptedAt + maxDurationMs, lostAt(place.since, peerLostMs, outages))

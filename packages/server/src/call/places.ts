@@ -71,7 +71,7 @@ export function acceptedAgain(call: LiveCall, place: Place, actor: Actor): reado
   return [{ to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(call) }]
 }
 
-/** Writes down beside each step whose place passed on: whoever hands the step on takes along what waits there. */
+/** Writes down beside each step whose place passed on: the delivery of the step takes along the messages that wait there. */
 export function noteMoves<D extends { readonly steps: readonly Step[] }>(before: Call, decision: D): D {
   if (!decision.steps.some((step) => movesOf(before, step.call).length > 0)) return decision
   const steps = decision.steps.map(({ call, event }) => ({ call, event: { moved: movesOf(before, call), ...event } }))

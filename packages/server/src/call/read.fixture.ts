@@ -40,7 +40,7 @@ const turns: fc.Arbitrary<Turns> = fc.record({
   hasRung: fc.boolean(),
   rang: fc.array(text, { maxLength: 3 }),
 })
-/** A blank one stands for who was erased [SRV2]. */
+/** A blank one stands for an erased participant [SRV2]. */
 const userId = text.map((text) => text || 'somebody')
 const party: fc.Arbitrary<Party> = fc.record({ userId, role: text, displayName: nullable(text) })
 

@@ -12,12 +12,12 @@ import type {
 } from './call.ts'
 
 /*
- * A call as another process sent it. That process may be of another version: what it sends is checked field by field, what
- * this version does not know is left out, and where something is missing there is no call. A field that were taken for null
- * would be written as null with the next step.
+ * A call as another process sent it. That process may have another version: every field is checked, unknown fields are
+ * left out, and without a needed field there is no call. A field that were taken for null would be written as null with
+ * the next step.
  */
 
-/** In front of a call of this shape. Whoever changes the shape changes the mark: nodes with another one pass it over. */
+/** In front of a call of this shape. A version that changes the shape changes the mark: nodes with another one pass it over. */
 export const callMark = 'C4'
 
 type Check = (value: unknown) => boolean

@@ -1,4 +1,4 @@
-/** What became of a call, in one sentence for who asks why a phone did not ring [TRACE1]. Pure. */
+/** The story of a call in one sentence, for somebody who asks why a phone did not ring [TRACE1]. Pure. */
 import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
 import type { EndReasonOf } from '@ringwire/protocol/end-reasons'
 import { type HoldRow, holdChanges, holdsOf } from './holds.ts'
@@ -135,7 +135,7 @@ const cancelledTexts: Readonly<Record<EndReasonOf<'cancelled'>, (told: Told) => 
   ended_by_server: ({ lasted }) => `the backend ended the call ${lasted}, before it was answered`,
 }
 
-/** What is said of a call's end reason; one that a client made up reads as `usual` does. */
+/** The text for a call's end reason; a reason that a client made up reads as `usual` does. */
 function textOf<R extends string, T>(texts: Readonly<Record<R, T>>, { end_reason }: CallView, usual: R): T {
   return new Map<string | null, T>(Object.entries<T>(texts)).get(end_reason) ?? texts[usual]
 }

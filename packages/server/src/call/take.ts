@@ -5,7 +5,7 @@ import { beganTooLate, placeFor, seat, withPlace } from './places.ts'
 
 type TakeCommand = Extract<CallCommand, { type: 'take' }>
 
-/** Moves the place of a side of an answered call to the session that asks, whoever holds it [TAKE1]. */
+/** Moves the place of a side of an answered call to the session that asks, whichever session holds it [TAKE1]. */
 export function take(call: Call, side: Side, { actor, isForbidden, isGone }: TakeCommand, now: number): Decision {
   if (!isAnswered(call)) return refuse('CALL_INVALID_STATE', { status: call.status })
   if (beganTooLate(call, side, actor)) return refuse('AUTH_TOKEN_INVALID')

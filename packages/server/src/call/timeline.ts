@@ -6,7 +6,7 @@ import { withoutRepeats } from './holds.ts'
 import { mostEntries, type TimelineRow } from './observed.ts'
 import { type SideReports, shown } from './quality.ts'
 
-/** What changes what a call is; such entries are always shown. */
+/** The entries that change the state of a call; they are always shown. */
 const turns: readonly string[] = [
   'invited',
   'busy',

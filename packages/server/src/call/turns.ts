@@ -85,7 +85,7 @@ export function rungAddress({ group, silenced: except }: RingingCall): Address |
   return member === null ? undefined : { place: 'rung', except, member }
 }
 
-/** Where it is the turn of this member, that is over. */
+/** Ends the turn of this member, if it has one. */
 export function withoutTurn(group: CallGroup, userId: string, now: number): CallGroup {
   const { turns } = group
   if (turns?.member !== userId) return group

@@ -34,7 +34,7 @@ export function createActiveCalls(
     placeOf(call, side)?.sessionId !== sessionId &&
     isRung(session, call)
 
-  // A call that this lists as ringing has to ring there: the end of a call is told to the sessions where it rings.
+  // A call that this lists as ringing has to ring there: the end of a call goes to the sessions where it rings.
   return async (session) => {
     const live = await liveCallsOf(session)
     return live.flatMap((call) => {

@@ -148,7 +148,10 @@ function createParts(options: ArrivalsOptions) {
   const lateRings = createLateRings(options)
   const readActiveCalls = createActiveCalls(lateRings, absenceOf, mayTake)
 
-  /** The client is in already, and nobody else would try again. So a store that is away is asked until the session has left this node. */
+  /**
+   * The client is in already, and nobody else would try again. So it asks a store that is away until the session has left
+   * this node.
+   */
   function insist({ sessionId }: Pick<ClientSession, 'sessionId'>, work: () => MaybePromise<unknown>): Promise<void> {
     return tryAgain(work, () => sessions.heldHere(sessionId) !== undefined)
   }

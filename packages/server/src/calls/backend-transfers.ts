@@ -6,7 +6,7 @@ import { createFindGroup, type Named } from './called-groups.ts'
 import { errorOf, type Outcome } from './request.ts'
 import { createCommitTransfer, inviteOf, refused, type TransfersOptions, withSettings } from './transfers.ts'
 
-/** What the application backend wants of a call. `by`: the side that leaves it. */
+/** A request of the application backend for a call. `by`: the side that leaves it. */
 export interface BackendTransfer {
   readonly by: Side
   readonly to: Named

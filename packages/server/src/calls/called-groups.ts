@@ -39,7 +39,7 @@ export function countedAs({ callee, group }: Named, product: string): Participan
 export type FindGroup = (caller: Participant, named: Named) => Promise<GroupToCall | 'unknown' | undefined>
 
 export function createFindGroup({ groups, store }: CalledGroupsOptions): FindGroup {
-  /** Somebody who answered no call yet is the most idle. Where it is the same, the list decides. */
+  /** Somebody who answered no call yet is the most idle. Between equals, the order of the list decides. */
   async function longestIdleFirst(members: readonly Participant[]): Promise<readonly Participant[]> {
     const since = members.length === 0 ? [] : await store.lastAnswered(members)
     const sorted = members.map((member, n) => ({ member, since: since[n] ?? Number.NEGATIVE_INFINITY }))
@@ -67,7 +67,7 @@ export function createFindGroup({ groups, store }: CalledGroupsOptions): FindGro
 
 const idsOf = (members: readonly Participant[]) => members.map(({ userId }) => userId)
 
-/** Members that are asked for their sessions at once. */
+/** The number of members whose sessions are read at once. */
 const askedAtOnce = 50
 
 /** Whether anybody of these has a session. */

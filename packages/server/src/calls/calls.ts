@@ -60,7 +60,7 @@ export function createCalls(options: CallsOptions): Calls {
   const leavingSince = createLeavingSince({ ...options, run: transitions.run })
   const ask = createAsk(options, transitions)
 
-  /** Where else it rings only matters for `busy`: any other reject works while the sessions' store is away. */
+  /** The other sessions where it rings only matter for `busy`: any other reject works while the sessions' store is away. */
   async function rejectOf(actor: ClientSession, callUuid: string, reason: string | null): Promise<CallCommand> {
     if (reason !== 'busy') return { type: 'reject', actor, reason, rung: [] }
     const call = await store.load(refOf(actor, callUuid))
@@ -101,7 +101,7 @@ function createAsk({ store, sessions, delivery, timers }: CallsOptions, { run, l
     waiter: Waiter | undefined,
   ): Promise<Outcome<Call>> {
     const ref = refOf(session, callUuid)
-    // What its client sent before it left is done now.
+    // Requests that its client sent before it left are done now.
     const isGone = sessions.heldHere(session.sessionId) === undefined
     const command = isGone && isEntry(asked) ? { ...asked, isGone } : asked
     let decision = await run(ref, command)
@@ -141,7 +141,7 @@ function createAsk({ store, sessions, delivery, timers }: CallsOptions, { run, l
     await sessions.append(session.sessionId, { kind: 'final', call: callKey(call), version: call.version, text })
   }
 
-  /** The phone that changed networks: its old socket is asked for a sign of life before it is believed [PLACE4]. */
+  /** The phone that changed networks: the service probes its old socket before it believes it [PLACE4]. */
   async function holderDied(
     session: ClientSession,
     ref: CallRef,

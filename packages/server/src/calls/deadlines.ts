@@ -22,7 +22,7 @@ export interface DeadlinesOptions extends Pick<RoundsOptions, 'onPage' | 'onRoun
   readonly uptime: Uptime
   readonly clock: SteadyClock
   readonly durations: CallDurations
-  /** Resolves when it is committed: a deadline does not wait for who is told of another one. */
+  /** Resolves when it is committed: a deadline does not wait for the delivery of another one. */
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
   /** More that is done at every sweep, and that no sweep waits for. */
   readonly onSweep: () => Promise<void>

@@ -15,18 +15,18 @@ import { createDomain, type Domain as Parts } from './domain.ts'
 import type { ClientSession, Outcome } from './request.ts'
 
 export interface DomainOptions {
-  /** What of the adapter is to answer otherwise now and then. */
+  /** Methods of the adapter that sometimes answer otherwise. */
   readonly sessions?: (real: Sessions) => Partial<Sessions>
   readonly store?: (real: CallStore) => Partial<CallStore>
   /** Every participant who connects counts as connected to another node that serves. */
   readonly isElsewhere?: boolean
-  /** While it says so the store of the sessions is away: nobody can be told of a step. */
+  /** While it says so the store of the sessions is away: no step can be delivered. */
   readonly isAway?: () => boolean
   /** Other processes have sessions, too: relays are numbered, so that each is taken once. */
   readonly isShared?: boolean
   /** The machine's, where it is not given. */
   readonly clock?: Clock
-  /** What writes the calls, where it is not the service's own thread. */
+  /** The thread that writes the calls, if it is not the service's own. */
   readonly startWorker?: () => Worker
   readonly onQuiet?: (ref: CallRef) => void
   readonly onNodeDied?: (calls: readonly Call[]) => void
@@ -40,7 +40,7 @@ export interface Domain extends Parts {
   pass(ms: number): void
   /** How many steps are left in it. */
   left(): number
-  /** Where those who connect are. */
+  /** The node of those who connect. */
   readonly node: string
   close(): Promise<void>
 }
@@ -137,7 +137,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   return { ...parts, sessions, store, pass, left, node: others[0] ?? self, close }
 }
 
-/** What tells of steps rejects while it says so; relays do not. */
+/** The delivery of steps rejects while it says so; relays do not. */
 function awayWhile(sessions: Sessions, isAway: () => boolean): Sessions {
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   return {

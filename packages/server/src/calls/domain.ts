@@ -53,7 +53,7 @@ export interface DomainOptions {
   /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
   readonly finalsMs: number
   readonly onCommitted: CallsOptions['onCommitted']
-  /** Everybody was told of such a step. */
+  /** The step has reached everybody. */
   readonly onTold?: (step: Step) => void
   /** A step of a call that may ring, which its own process has not delivered: nobody may have seen to what goes with it. */
   readonly onLeft: OutboxOptions['onLeft']
@@ -99,8 +99,8 @@ export interface Domain {
 }
 
 /**
- * Sessions of several nodes outlive an outage of their store: whoever has a socket still shows a call that ended when it
- * began, however long ago [EXT3]. What is older was left by a version that ran here before. In ms.
+ * Sessions of several nodes outlive an outage of their store: a client with a socket still shows a call that ended when
+ * it began, however long ago [EXT3]. An older end was left by a version that ran here before. In ms.
  */
 const longestOutageMs = 86_400_000
 /** How long the end of a call may wait for what is known of its media, in ms. */

@@ -23,8 +23,8 @@ function mediaOf({ call, event: { at } }: Step, seen: SeenMedia | null | undefin
 export type WithQuality = <D extends Decision | InviteDecision>(commit: Commit<D>) => Promise<D>
 
 /**
- * What ends an answered call, whatever that is, is decided twice where somebody hears of the end: how its media was is read
- * in between, and nothing is written before [STAT1, HOLD1].
+ * Each end of an answered call is decided twice if an endpoint gets the end: the report of its media is read in between,
+ * and nothing is written before [STAT1, HOLD1].
  */
 export function createEndQuality({ hearsEnds, mediaAtEnd }: EndQualityOptions): WithQuality {
   function isHeardEnd({ call, event }: Step): boolean {

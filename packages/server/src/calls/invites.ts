@@ -161,7 +161,7 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
       ),
     )
     const { isNew, handedOn } = await handOnInOrder(decision, handOn)
-    // What counts is what leaves a call behind, ringing or over at once [INV8].
+    // Only invites that leave a call behind count, ringing or over at once [INV8].
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (command.rate.ok && !counts) await limits.refundInvite(caller, ready.counted)
     if (!decision.ok) {
@@ -192,8 +192,8 @@ function commandOf(session: ClientSession, data: CallInvite, rest: CommandRest):
 }
 
 /**
- * What the invite ended is told before it is answered, and what it began after that: whatever others make of the new call,
- * its inviter has heard of it.
+ * The ends that the invite caused are delivered before it is answered, and the new call after that: whatever others make
+ * of the new call, its inviter has heard of it.
  */
 async function handOnInOrder(decision: InviteDecision, handOn: Transitions['handOn']) {
   const isNew = decision.ok && decision.created
@@ -207,7 +207,7 @@ async function handOnInOrder(decision: InviteDecision, handOn: Transitions['hand
 function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: InvitesOptions) {
   const { run, losesDeadHolder } = transitions
 
-  /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
+  /** A redial names the call that it would take or end: the service probes the holder of its place first [INV7, PLACE4]. */
   async function askHolderOfRinging(
     session: ClientSession,
     { callee, group }: Named,

@@ -25,20 +25,23 @@ export interface LateRingsOptions {
   readonly clock: Pick<SteadyClock, 'now'>
 }
 
-/** What it takes to ring at a session. */
+/** The fields of a session that are needed to ring there. */
 export type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
 
 /** Rings at sessions that were not there when their calls began. */
 export interface LateRings {
   /** Reads the participant's live calls; those that ring for the session do so first [WS4]. */
   liveCallsOf(session: Who): MaybePromise<readonly LiveCall[]>
-  /** A call rings at this session. If it is over, and who ended it did not find the session, the session is told here. */
+  /**
+   * A call rings at this session. If it is over, and the process that ended it did not find the session, the session
+   * hears it here.
+   */
   tellIfOver(session: Who, ref: CallRef): MaybePromise<void>
   /** The call may have moved on since it was read: the newer version is the true one. */
   newest(read: Call): Call
   /**
-   * Of the live calls those that ring, and of which a session here was told nothing: its node may have been cut from the others
-   * when they began. They ring there now.
+   * Of the live calls those that ring, and of which a session here has heard nothing: its node may have been cut from the
+   * others when they began. They ring there now.
    */
   ringLate(live: readonly LiveCall[]): Promise<void>
 }
@@ -70,8 +73,8 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
   }
 
   /**
-   * Rings at a session that has just come. Whoever ends the call looks for the sessions where it rings: one that looked
-   * before it rang here, though it was over already, is made up for.
+   * Rings at a session that has just come. The end of a call looks for the sessions where it rings. If it looked before
+   * the call rang here, this makes up for it.
    */
   function ring(session: Who, read: Call): MaybePromise<void> {
     const call = newest(read)
@@ -99,7 +102,7 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
     const notice = last?.event.notices.find(isForIt)
     if (last === undefined || notice === undefined) return
     const text = JSON.stringify({ event: notice.event, data: notice.data })
-    // Whoever answered, or was busy, knows: also where the place has passed on to another session since.
+    // A session that answered, or was busy, knows: also if the place has passed on to another session by now.
     if (notice.to.place === 'rung' && notice.to.except.includes(session.sessionId)) return
     const kind = isLive(call) ? 'stop' : 'final'
     const push = { kind, call: callKey(call), version: last.call.version, text } as const

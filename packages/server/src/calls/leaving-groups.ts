@@ -21,7 +21,7 @@ async function leaveUnless(members: readonly string[], call: Call, run: Run): Pr
 
 /** The group has only these members by now: resolves when its calls ring at nobody else any more. */
 export function createLeavingGroups({ store, run }: LeavingGroupsOptions) {
-  /** What calls of a product ring: few of them, for a short time. */
+  /** The calls of a product that ring: few of them, for a short time. */
   async function* ringing(product: string): AsyncGenerator<SeenCall['call']> {
     const query = { product, participant: undefined, statuses: ['ringing'], since: 0, limit: pageSize } as const
     for (let after: Position | undefined, isLast = false; !isLast; isLast = after === undefined) {
@@ -45,12 +45,12 @@ export interface LeavingSinceOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Resolves when a new call is handed on, and whoever has left its group meanwhile has left the call. */
+/** Resolves when a new call is handed on, and every member who has left its group meanwhile has left the call. */
 export type LeavingSince = (call: Call, handedOn: Promise<void>) => Promise<void>
 
 /**
- * A call has just been committed, and its group was read before that: whoever changed the group meanwhile did not find the call,
- * so those who are no members any more leave it now.
+ * A call has just been committed, and its group was read before that: a change of the group meanwhile did not find the
+ * call, so former members leave it now.
  */
 export function createLeavingSince({ groups, run, onError }: LeavingSinceOptions): LeavingSince {
   async function leave(call: Call, name: string): Promise<void> {

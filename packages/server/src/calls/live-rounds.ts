@@ -107,7 +107,7 @@ async function notDead(nodes: Nodes, names: readonly string[]): Promise<Readonly
   return new Set(others.filter((_, i) => !areDead[i]))
 }
 
-/** What a call is owed that no timer, no close and no arrival brought about. */
+/** The steps that a call is owed because no timer, no close and no arrival brought them about. */
 function createOwed({ sessions, nodes, deadlineOf, isWatched }: RoundsOptions, sinceDeathMs: () => number) {
   function owed(call: LiveCall, now: number): CallCommand | undefined {
     const deadline = deadlineOf(call)
@@ -128,7 +128,7 @@ function createOwed({ sessions, nodes, deadlineOf, isWatched }: RoundsOptions, s
     return undefined
   }
 
-  /** What a dead node left is shared; a share that is not done after a while is anybody's. */
+  /** The places of a dead node are shared out; any node may take a share that is not done after a while. */
   function isOwnToLose(call: LiveCall, node: string): boolean {
     return node === nodes.self || isShareOf(call, nodes) || sinceDeathMs() > stepInMs
   }

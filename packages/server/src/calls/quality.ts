@@ -29,7 +29,7 @@ export interface QualityOptions {
 
 export interface Quality {
   report(session: Pick<ClientSession, 'participant' | 'sessionId' | 'deviceId'>, data: CallStats): Promise<Reported>
-  /** What was reported so far, to any process, and who had the call on hold. */
+  /** The reports so far, to any process, and the sides that had the call on hold. */
   of(ref: CallRef): Promise<SeenMedia>
 }
 

@@ -44,7 +44,7 @@ export interface Recovery {
   recover(hasSessions: boolean): Promise<void>
 }
 
-/** What a start finds: calls that went on without their service. */
+/** The calls that a start finds: they went on without their service. */
 export function createRecovery(options: RecoveryOptions): Recovery {
   const { store, sessions, nodes, delivery, clock, finalsMs } = options
   const { expectBack, expectRung } = createExpected(sessions)
@@ -85,8 +85,8 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   }
 
   /**
-   * The callee's other sessions may not have heard that the call was answered. Only where the one that answered can be
-   * told from them by its device: it must never hear that the call is over for it.
+   * The callee's other sessions may not have heard that the call was answered. Only if the device of the session that
+   * answered tells it from them: it must never hear that the call is over for it.
    */
   async function tellOthersRung(call: AnsweredCall, now: number): Promise<void> {
     const { deviceId } = call.calleePlace
@@ -157,7 +157,7 @@ function finalsOf(event: CallEvent): CallEvent {
   return { ...event, notices: event.notices.filter((notice) => notice.event !== 'call.ringing') }
 }
 
-/** What a call's clocks are right after the service was away: a ring never lasts longer than it was meant to. */
+/** By how much a ring would last too long right after the service was away, in ms. */
 function ringBeyondTimeout(call: LiveCall, now: number): number {
   return call.status === 'ringing' ? Math.max(0, call.ringExpiresAt - now - call.ringTimeoutMs) : 0
 }

@@ -225,8 +225,8 @@ function namedBy(sender: ClientSession, named: string): NamedCall {
 }
 
 /**
- * What the sender wrote, with who sent it [REL3, REL4]; where a part of it is kept back, the rest is written anew. One
- * text, made at once: it stays in a log.
+ * The sender's message, with its sender [REL3, REL4]; if a part of it is kept back, the rest is written anew. One text,
+ * made at once: it stays in a log.
  */
 function relayPush(message: Message, data: RelayData): Push {
   const { key, sender, event, n, ahead } = message

@@ -9,7 +9,7 @@ export interface ClientSession extends Actor {
   /** Of the token; an invite's own by default [INV1]. */
   readonly contextType: string
   readonly contextId: string
-  /** What its last relay was about: relays of one call come by the hundred, and a text that is new is hashed anew. */
+  /** The call of its last relay: relays of one call come by the hundred, and a new text is hashed anew. */
   lastNamed?: NamedCall
 }
 
@@ -52,7 +52,7 @@ export type Outcome<T> =
   | {
       readonly ok: true
       readonly value: T
-      /** Where the answer comes before others have heard of what it is about: when they have. */
+      /** If the answer comes before others have heard of the step: when they have. */
       readonly handedOn?: Promise<void>
     }
   | { readonly ok: false; readonly error: ErrorBody }

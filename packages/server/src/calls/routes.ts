@@ -39,14 +39,14 @@ export function createRingEndpoints(deps: RingDeps) {
     return ticket.isOver ? over(ticket) : answer(ticket)
   }
 
-  /** A call that is not for whoever the ticket names: nothing of it shows. */
+  /** If the ticket names another participant: nothing of the call shows. */
   async function load({ participant, callUuid }: RingTicket): Promise<Call | undefined> {
     const call = await store.load({ product: participant.product, callUuid })
     return call !== undefined && sideAbout(call, participant) === 'callee' ? call : undefined
   }
   const gone = async (ticket: RingTicket) => notRinging(await load(ticket))
 
-  /** It asks when the ring ends, as the service itself does: whoever is first ends it. */
+  /** It asks when the ring ends, as the service itself does: the first of the two ends it. */
   async function over(ticket: RingTicket): Promise<Response> {
     const call = await load(ticket)
     if (call?.status !== 'ringing') return notRinging(call)

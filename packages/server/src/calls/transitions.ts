@@ -40,7 +40,7 @@ export interface TransitionsOptions {
   readonly durations: CallDurations
   /** Called with every version that this process has committed [LOG2]. */
   readonly onCommitted: (step: Step) => void
-  /** Called with each of them that everybody was told of. */
+  /** Called with each step that has reached everybody. */
   readonly onTold: (step: Step) => void
   readonly onError: (error: unknown) => void
 }
@@ -135,8 +135,8 @@ export function createTransitions(options: TransitionsOptions): Transitions {
 
 function createLossOf(sessions: TransitionsOptions['sessions'], nodes: Nodes) {
   /**
-   * However a loss was found, the sessions' store knows how the socket went. While it is away, no client closed [END5], and
-   * none was told to come back [PEER1].
+   * However a loss was found, the sessions' store knows how the socket went. While it is away, no client counts as closed
+   * [END5], nor as asked to come back [PEER1].
    */
   return async (command: LoseCommand): Promise<Loss> => {
     const { sessionId, node } = command

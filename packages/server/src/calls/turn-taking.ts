@@ -19,7 +19,7 @@ export interface TurnTakingOptions {
 /** Members that are looked for at once. */
 const lookedForAtOnce = 20
 
-/** The same as `begin`. Where time comes to a call that rings at nobody, its next turn begins, too. */
+/** The same as `begin`. When time comes to a call that rings at nobody, its next turn begins, too. */
 export function createTurnTaking(options: TurnTakingOptions): TurnTakingOptions['begin'] {
   const { begin, clock } = options
   const findNext = createFindNext(options)
@@ -44,7 +44,7 @@ export function createTurnTaking(options: TurnTakingOptions): TurnTakingOptions[
   }
 }
 
-/** The first member of the rest of the round who can be rung: who is in no call, and is connected or has a device. */
+/** The first member of the rest of the round who can be rung: in no call, and connected or with a device. */
 function createFindNext({ store, sessions, devices, clock }: TurnTakingOptions) {
   async function firstOf(call: TakesTurns, some: readonly Participant[]): Promise<Participant | undefined> {
     const isThere = await Promise.all(

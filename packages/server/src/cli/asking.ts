@@ -59,7 +59,7 @@ export async function withKey<Options extends AskOptions>(
   return { ...options, key, secret }
 }
 
-/** Undefined where the service says that there is no such thing. */
+/** Undefined if the service says that there is no such thing. */
 export async function askService<T>(
   surroundings: Surroundings,
   options: AskOptions,

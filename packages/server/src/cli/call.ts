@@ -146,7 +146,7 @@ async function trace(surroundings: Surroundings, typed: string, { product, json 
   surroundings.out(`${visible(shown.summary)}\n`)
 }
 
-/** What was typed, where no call or more than one begins like it. */
+/** The uuid that begins with the typed characters; the typed text itself if no call begins with it. */
 async function fullUuid({ calls }: OpenStore, product: string, typed: string): Promise<string> {
   const start = typed.toLowerCase()
   if (start.length < fewest || !/^[0-9a-f-]{1,35}$/.test(start)) return typed

@@ -48,7 +48,7 @@ export interface Slip {
 
 /**
  * Commander looks at options that are missing before those that are unknown, and gives what it does not know to a default
- * command: so `token --usr ann` would be told that --user is missing. `variables`: the settings, which some type as options.
+ * command: so `token --usr ann` would hear that --user is missing. `variables`: the settings, which some type as options.
  */
 export function findSlip(
   program: Command,
@@ -81,7 +81,7 @@ function optionsOf(command: Command): readonly Option[] {
   return [...command.options, ...(fallback?.options ?? [])]
 }
 
-/** `--port` and `--ringwire-port` mean RINGWIRE_PORT, `--database-url` DATABASE_URL: settings are no options. */
+/** `--port` and `--ringwire-port` mean RINGWIRE_PORT, `--database-url` DATABASE_URL: settings are not options. */
 function settingHint(flag: string, variables: readonly string[], isOption: boolean): string | undefined {
   const words = flag.replace(/^-+/, '').replaceAll('-', '_').toUpperCase()
   const find = (text: string) => variables.find((name) => name === text || name === `RINGWIRE_${text}`)

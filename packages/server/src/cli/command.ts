@@ -42,7 +42,7 @@ export interface LineConsole {
   nextLine(prompt?: string): Promise<string | null>
   /** A line on standard output. */
   print(line: string): void
-  /** A line for whoever looks at it: in a terminal among the others, else on standard error. */
+  /** A line for a person at the terminal: among the others there, else on standard error. */
   note(line: string): void
   close(): void
 }
@@ -60,11 +60,11 @@ export interface Outside {
   out(text: string): void
   err(text: string): void
   readInput(): Promise<string>
-  /** Where standard output is one, or is to look like one. */
+  /** Set if standard output is a terminal, or must look like one. */
   readonly terminal: Terminal | undefined
   /** The same of standard error. */
   readonly errorTerminal: Terminal | undefined
-  /** The answer of whoever sits at the terminal; undefined where nobody does. */
+  /** The answer of the person at the terminal; undefined if there is nobody. */
   ask(question: string): Promise<string | undefined>
   /** `words`: what a line can begin with. */
   openConsole(words: readonly string[]): LineConsole
@@ -78,7 +78,7 @@ export interface Outside {
   migrate(options: MigrationOptions): Promise<Migrated>
   /** Copies the data directory, also while it is served. */
   backUp(config: Config, target: string): Promise<{ readonly calls: number; readonly bytes: number }>
-  /** Runs the service until it is told to stop, and gives the exit code. */
+  /** Runs the service until a signal stops it, and gives the exit code. */
   serve(config: Config, warnings: readonly string[], startedBy: StartedBy): Promise<number>
 }
 
@@ -235,7 +235,7 @@ export function printJson(surroundings: Surroundings, value: unknown): void {
 /** Which words of a table are good news and which are not: for a terminal. */
 export type Tones = Readonly<Record<string, Tone>>
 
-/** Rows under a heading, in columns. Where standard output is no terminal they are as they always were, for programs. */
+/** Rows under a heading, in columns. Without a terminal they stay as they always were, for programs. */
 export function printTable(
   { out, terminal }: Pick<Surroundings, 'out' | 'terminal'>,
   heading: readonly string[],

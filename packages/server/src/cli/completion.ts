@@ -31,7 +31,7 @@ interface Candidate {
   readonly values?: readonly string[]
 }
 
-/** What can follow when these words of a command line are there: `''`, ` keys`, ` keys create`. */
+/** The words that can follow these words of a command line: `''`, ` keys`, ` keys create`. */
 interface Place {
   readonly path: string
   readonly candidates: readonly Candidate[]

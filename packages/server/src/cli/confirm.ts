@@ -1,4 +1,4 @@
-/** What cannot be undone is asked for first. */
+/** A command asks before it does something that cannot be undone. */
 import type { Command } from 'commander'
 import { CommandFailure, exitCodes, type Surroundings, visible } from './command.ts'
 

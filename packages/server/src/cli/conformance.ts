@@ -184,7 +184,7 @@ async function tell(
   out(isLine ? `${visibleLines(JSON.stringify({ type: 'report', report }))}\n` : visibleLines(textOf(report)))
   if (json !== undefined) write(json, `${JSON.stringify(report, null, 2)}\n`)
   if (junit !== undefined) write(junit, junitOf(report))
-  // Where nothing was seen, nothing is shown: a client that never connected is no success.
+  // If nothing was seen, nothing is shown: a client that never connected is not a success.
   const { passed, failed } = report.summary
   return failed === 0 && passed > 0 ? exitCodes.done : exitCodes.failed
 }

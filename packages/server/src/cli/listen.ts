@@ -145,7 +145,7 @@ function openReceiver(surroundings: Surroundings, id: string, options: ListenOpt
         return new Response(id)
       }
       await forward(surroundings, request, id, options)
-      // What the other server answered is shown here; the service has nothing to repeat.
+      // The output shows the answer of the other server; the service has nothing to repeat.
       return new Response(null, { status: 204 })
     },
   })

@@ -105,7 +105,7 @@ export function notFound(product: string, typed: string, callUuid: string): Comm
 
 const isShort = (typed: string) => typed.length >= fewest && /^[0-9a-f-]{1,35}$/i.test(typed)
 
-/** Of the calls that go on now: what is over needs no change. What was typed, where none of them begins like it. */
+/** The uuid of the live call that begins with the typed characters; the typed text itself if none does. */
 export async function fullUuid(surroundings: Surroundings, typed: string, options: AskOptions): Promise<string> {
   if (!isShort(typed)) return typed
   const uuids: string[] = []

@@ -10,7 +10,7 @@ export function name(text: string): string {
   throw new InvalidArgumentError('It must be 1 to 255 bytes of UTF-8, and not blank.')
 }
 
-/** The same for who is to get a token: no URL path can carry "." and ".." [ID3]. */
+/** The same for the participant of a token: no URL path can carry "." and ".." [ID3]. */
 export function participantName(text: string): string {
   if (isDotSegment(text)) throw new InvalidArgumentError('It must not be "." or "..", which no URL path can carry.')
   return name(text)

@@ -88,7 +88,7 @@ async function disconnect(
       await confirm(surroundings, what, options)
     }
     await products.revoke(participantHash(participant), before, now)
-    // As the server API does: who may come back registers again [PUSH1].
+    // As the server API does: a participant who may come back registers again [PUSH1].
     await devices.forgetAll(participant)
     const detail = before > now ? { until: new Date(before).toISOString() } : {}
     await recordChange(store, surroundings, {

@@ -117,7 +117,7 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
       const problems = fileProblems(config)
       if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
       const all = worker === undefined ? [...warnings, ...fileWarnings(config, process.platform)] : []
-      // The demo is started by a person, who may see no log: that of a start that failed is not shown.
+      // A person starts the demo and may see no log: the log of a start that failed is not shown.
       const isShown = config.demo !== false
       if (isShown) for (const warning of all) surroundings.warnOnce(warning)
       exit(await surroundings.serve(config, isShown ? [] : all, { worker, isLaunched: isLaunched === true }))
@@ -182,9 +182,9 @@ function inRed({ errorTerminal }: Surroundings, text: string): string {
   return errorTerminal === undefined ? text : `${errorTerminal.paint('bad', text.slice(0, end))}${text.slice(end)}`
 }
 
-/** What a command ends with is told in one place; a bug goes on to whoever started the command line. */
+/** What a command ends with is told in one place; a bug goes on to the caller of the command line. */
 function endWith(error: unknown, surroundings: Surroundings): number {
-  // Commander has already written its message; help and version are no mistakes.
+  // Commander has already written its message; help and version are not mistakes.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
   if (error instanceof CommandFailure) {
     surroundings.err(inRed(surroundings, `${error.message}\n`))

@@ -59,13 +59,13 @@ export async function serve(options: ServeOptions): Promise<number> {
   }
 }
 
-/** What scripts wait for on stdout: the first line is the URL. */
+/** Scripts wait for this on stdout: the first line is the URL. */
 export function listensText(url: string, config: Config): string {
   const demo = config.demo ? `Open ${url}/demo/ in two browser tabs: sign in as a customer and as an agent.\n` : ''
   return `Ringwire listens on ${url}\n${config.demo === 'lan' ? lanText(url) : demo}`
 }
 
-/** A phone is told what can be typed into it. */
+/** The addresses for a phone, which people type there. */
 function lanText(url: string): string {
   const { port } = new URL(url)
   const pages = localNetworks().addresses.map((address) => `  https://${address}:${port}/demo/\n`)
@@ -89,7 +89,7 @@ async function startOrSay(options: ServeOptions): Promise<string | undefined> {
     return (await service.start()).url
   } catch (error) {
     logger.error({ error }, 'the service did not start')
-    // The line below says the same to whoever watches.
+    // The line below says the same to the person who watches.
     if (isOfThisMachine(config, error)) options.held?.drop()
     else options.held?.release()
     await service.stop().catch(() => {})

@@ -1,5 +1,6 @@
 /**
- * Where the running service is, for commands that print or ask its address. After --url, the first that is set counts:
+ * The address of the running service, for commands that print it or send requests there. After --url, the first that is
+ * set counts:
  *
  *   RINGWIRE_URL, RINGWIRE_PUBLIC_URL, RINGWIRE_PORT, where the service of the data directory listens, the default port
  *

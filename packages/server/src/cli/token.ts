@@ -135,7 +135,7 @@ interface Revocation {
   readonly reason: string | undefined
 }
 
-/** What the store of the service says now. Where it is out of reach, standard error says so, and nothing is known. */
+/** What the store of the service says now. If it is out of reach, standard error says so, and nothing is known. */
 async function askStore(surroundings: Surroundings, claims: SessionClaims): Promise<Revocation | undefined> {
   try {
     const look: StoreWork<string | undefined> = ({ products }) => findRevocation(products, claims, surroundings.now())

@@ -9,7 +9,7 @@ const untrusted = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** In words for whoever can change it; undefined where the certificate is not the reason. */
+/** In words for the operator; undefined if the certificate is not the reason. */
 export function certificateProblem(error: unknown, url: URL): string | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const whose = `The certificate of https://${url.host}`

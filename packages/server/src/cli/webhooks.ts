@@ -145,7 +145,7 @@ async function create(
   showSecret(surroundings, endpoint, json)
 }
 
-/** What an operator can do beside: a backend is not told of the setting. */
+/** A hint for operators: a backend does not hear of the setting. */
 function withHint(message: string): string {
   if (!/^url must (begin with https|lead to)/.test(message)) return message
   return `${message}\nRINGWIRE_WEBHOOK_ALLOW opens other addresses; this command reads it, too.`
@@ -278,7 +278,7 @@ async function retry(
   showQueued(surroundings, deliveryId, json)
 }
 
-/** Among the newest ones. What was typed, where none of them begins like it. */
+/** The id among the newest that begins with the typed characters; the typed text itself if none does. */
 async function fullDeliveryId(webhooks: WebhookEndpoints, product: string, id: string, typed: string): Promise<string> {
   if (isDeliveryId(typed)) return typed
   const page = await webhooks.deliveries(product, id, { status: undefined, limit: mostDeliveries, before: undefined })
@@ -325,7 +325,7 @@ async function deliveries(
   if (page.next !== null) surroundings.err(`More with --cursor ${page.next}\n`)
 }
 
-/** A page goes on after the ID of the last delivery of the page before. */
+/** A page goes on after the ID of the last delivery of the previous page. */
 function cursor(text: string): string {
   if (isDeliveryId(text)) return text
   throw new InvalidArgumentError('It must be the ID of a delivery.')

@@ -98,7 +98,7 @@ function createCrew(options: WorkersOptions, onListening: (one: WorkerProcess) =
   let isStopping = false
   let watcher: Timer | undefined
 
-  /** Starts a worker again whenever it ends; gives whether it ended in order, when it was told to. */
+  /** Starts a worker again whenever it ends; gives whether it ended in order, on request. */
   async function keep(worker: number, first: WorkerProcess, port: number): Promise<boolean> {
     let since = monotonic()
     let early = 0
@@ -121,8 +121,8 @@ function createCrew(options: WorkersOptions, onListening: (one: WorkerProcess) =
     signalAll,
     hangUp,
     /**
-     * Resolves when all listen; undefined where one does not. The first one is started before the others: it brings the
-     * schema up to date, and knows the port where any free one was asked for.
+     * Resolves when all listen; undefined where one does not. The first one starts before the others: it brings the
+     * schema up to date, and knows the port if any free one will do.
      */
     async start(): Promise<{ url: string; ends: Promise<boolean>[] } | undefined> {
       const first = launch(1, config.port)
@@ -142,7 +142,7 @@ function createCrew(options: WorkersOptions, onListening: (one: WorkerProcess) =
       stopping.resolve()
       signalAll('SIGTERM')
     },
-    /** Ends what was started; gives whether that was asked for. */
+    /** Ends the started processes; gives whether a signal wanted that. */
     async giveUp(): Promise<boolean> {
       // A second signal would end them at once.
       if (!isStopping) signalAll('SIGTERM')

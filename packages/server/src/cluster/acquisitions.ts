@@ -42,7 +42,10 @@ export function createAcquisitions(options: AcquisitionsOptions): Acquisitions {
   const { node, table, directory, ask, living, routes, leaving, claims, lookup, timers } = options
   const { isHere } = leaving
 
-  /** A replica that was promoted may not have heard that this node gave the session away: its new owner is asked first. */
+  /**
+   * A replica that was promoted may not have heard that this node gave the session away: this node asks its new owner
+   * first.
+   */
   async function rowOf(id: string): Promise<Row | undefined> {
     const row = await directory.row(id)
     const given = row?.owner === node && table.get(id) === undefined ? lookup.routeOf(id) : undefined

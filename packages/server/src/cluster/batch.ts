@@ -14,7 +14,7 @@ export interface Batch {
   readonly messages: readonly Message[]
 }
 
-/** Adds an answer to what goes out; most are the same as the one before. */
+/** Adds an answer to the outgoing messages; most are the same as the previous one. */
 export function addAnswer(messages: Message[], id: number, answer: Answer): void {
   const last = messages.at(-1)
   if (last !== undefined && last[1] === null && isSame(last[2], answer)) last[0].push(id)

@@ -83,7 +83,7 @@ export function createClaims(options: ClaimsOptions): Claims {
     }
     session.saving.fence = copy.fence
     if (from !== '') branchOff(session, options.newEpoch())
-    // What its client saw may not be in it.
+    // Its client may have seen more than it has.
     if (!copy.isWhole) session.broken = true
     session.saving.isSaved = true
     session.saving.isStale = true

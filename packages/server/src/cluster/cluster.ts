@@ -51,8 +51,8 @@ export interface ClusterOptions {
 export interface Cluster {
   readonly sessions: Sessions
   /**
-   * Resolves when everything that has changed until now is saved: nobody is to be told of it before, but a base session of
-   * what its peer sends. Undefined where there is nothing to wait for.
+   * Resolves when everything that has changed until now is saved: no client hears of it before, except a base session
+   * that gets a relay of its peer. Undefined where there is nothing to wait for.
    */
   save(): Promise<void> | undefined
   /** See `Nodes`. */
@@ -70,7 +70,7 @@ export interface Cluster {
   fell(node: string): void
   /** Others may take this node for dead, until `isOver`. */
   doubt(isOver: boolean): void
-  /** Whether the last save succeeded. If not, new clients are asked to come later. */
+  /** Whether the last save succeeded. If not, new clients get the answer to come later. */
   canSave(): boolean
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
@@ -196,7 +196,7 @@ function createParts(options: ClusterOptions) {
 
 type Parts = ReturnType<typeof createParts>
 
-/** What this node lets those know that have a place in a call. */
+/** News of this node for the nodes that have a place in a call. */
 function createNews(
   node: string,
   { inbox, committed, delivered }: Pick<Parts, 'inbox' | 'committed' | 'delivered'>,

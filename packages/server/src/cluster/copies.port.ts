@@ -15,7 +15,7 @@ export interface SessionWrite {
   readonly row: RowFields | undefined
   /** The copy, for a node that takes the session over; '' where nobody could go on with it. Written with the row. */
   readonly state: string
-  /** The node that this one gives the session to; '' for whoever needs it. It may be written so more than once. */
+  /** The node that this one gives the session to; '' for any node that needs it. It may be written so more than once. */
   readonly newOwner: string | undefined
   /** How long it is remembered, in ms; undefined: as before. */
   readonly ttlMs: number | undefined

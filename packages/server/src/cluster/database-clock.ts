@@ -27,7 +27,7 @@ export function createDatabaseClock(timers: Pick<Timers, 'monotonic'>) {
   let stood = 0
   /** When this machine and the database last agreed on how time passes, and everybody's count then. */
   let agreed: { readonly at: number; readonly beats: ReadonlyMap<string, number> } = { at: 0, beats: new Map() }
-  /** The last beat did not agree. Nobody may have counted since the one before: another beat shows whose clock it was. */
+  /** The last beat did not agree. Nobody may have counted after the previous beat: another beat shows whose clock it was. */
   let isInDoubt = false
 
   const monotonic = () => timers.monotonic() + stood
@@ -38,7 +38,7 @@ export function createDatabaseClock(timers: Pick<Timers, 'monotonic'>) {
     const moved = databaseNow - (sent + (received - sent) / 2) - offset
     const isOther = isOfOtherClock(databaseNow, sent, received, known)
     if (isOther && stoodStill(moved, received - agreed.at, others)) {
-      // What the others did meanwhile took its time: this machine did not see it pass.
+      // The looks of the others took their time: this machine did not see it pass.
       stood += moved
       learn(databaseNow, sent + moved, received + moved, others)
       return

@@ -5,7 +5,7 @@ import { forgetOldest } from '../ports/oldest.ts'
 export interface Deaths {
   /** The process of a node was found dead just now. */
   found(node: string): void
-  /** A node said in one of the stores that it lives, no earlier than `at`. What it said before its death proves nothing. */
+  /** A node said in one of the stores that it lives, no earlier than `at`. Its signs from before its death prove nothing. */
   said(node: string, at: number): void
   has(node: string): boolean
 }

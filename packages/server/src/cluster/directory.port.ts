@@ -1,7 +1,10 @@
-/** What every node reads of a session. Only its owner writes it, together with the copy (`cluster/copies.port.ts`). */
+/**
+ * The part of a session that every node can read. Only its owner writes it, together with the copy
+ * (`cluster/copies.port.ts`).
+ */
 export interface Row extends RowFields {
   readonly sessionId: string
-  /** The run of a node that has the session in memory; '' where a node that stopped has left it to whoever needs it. */
+  /** The run of a node that has the session in memory; '' if a node that stopped has left it for others. */
   readonly owner: string
   /** How often the owner has changed. */
   readonly fence: string
@@ -22,11 +25,11 @@ export interface RowFields extends RowOrigin {
   readonly isUnsure: boolean
   /** Milliseconds within which the service expects its client back, if it closed the last socket with 1012 [PEER1]. */
   readonly awaitedMs: number | undefined
-  /** What its client understands beside, joined by commas [EXT6]. */
+  /** Capabilities of its client, joined by commas [EXT6]. */
   readonly can: string
 }
 
-/** What never changes of a session. */
+/** The part of a session that never changes. */
 export interface RowOrigin {
   /** As `deviceField` in `cluster/rows.ts` writes it. */
   readonly device: string
@@ -52,7 +55,7 @@ export interface Master {
   readonly name: string
   /** Names what it has, and whose that was: another name where it was promoted, or began again. */
   readonly origin: string
-  /** Where nodes say there what they have written; of that name there is one on each. */
+  /** The name under which nodes say there what they have written; each master has one. */
   readonly marker: string
 }
 
@@ -61,7 +64,7 @@ export interface Master {
  * be emptied or replaced by replicas that lack the end: whether a missing row can be believed, `cluster/completeness.ts` says.
  */
 export interface Directory {
-  /** Undefined where there is no such session. */
+  /** Undefined if there is no such session. */
   row(sessionId: string): Promise<Row | undefined>
   /** The rows of a participant's sessions, in the order in which they were written first: those that are there. */
   rowsOf(hash: string): Promise<readonly Row[]>
@@ -77,13 +80,13 @@ export interface Directory {
   /** The name of the master that has the sessions under a tag. */
   masterOf(tag: string): string
   /**
-   * What each node has said at a marker. This node says `word` there first: if it had said something else before and was not
-   * told to be gone meanwhile, or where `isForced`; '' says nothing. Those in `dead` are said to be gone.
+   * The words of all nodes at a marker. This node says `word` there first: if it had said something else before and was
+   * not told to be gone meanwhile, or where `isForced`; '' says nothing. Those in `dead` are said to be gone.
    */
   say(marker: string, word: string, isForced?: boolean, dead?: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * What this node has said there; null where the server does not know, or where that was said before it took over or began
-   * again.
+   * The word of this node there; null if the server does not know it, or if it is older than a takeover or restart of the
+   * server.
    */
   said(marker: string): Promise<string | null>
 }

@@ -6,10 +6,10 @@ import type { Directory, Row } from './directory.port.ts'
 
 /** Reads of the directory that can be believed. If the store was emptied, a missing row proves nothing, so the read waits. */
 export interface BelievedDirectory extends Pick<Directory, 'claim' | 'forget'> {
-  /** Undefined where there is no such session. */
+  /** Undefined if there is no such session. */
   row(sessionId: string): Promise<Row | undefined>
   /**
-   * The rows of the sessions of a participant, in the order in which they were written first: those that are there. Where
+   * The rows of the sessions of a participant, in the order in which they were written first: those that are there. If
    * the store was emptied, some may be missing.
    */
   rowsOf(hash: string): Promise<readonly Row[]>

@@ -2,7 +2,7 @@
 export interface Look {
   /** Names the run of the server that answered: another name after a restart, and where another server took over. */
   readonly origin: string
-  /** The nodes, of those that were asked for, that have their sign there. */
+  /** The nodes, of the given ones, that have their sign there. */
   readonly held: ReadonlySet<string>
 }
 

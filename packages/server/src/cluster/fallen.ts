@@ -7,7 +7,7 @@ import { createSuspects } from './suspects.ts'
 export interface FallenOptions {
   /** This run of this node. */
   readonly node: string
-  /** Where nodes hold signs: a node has fallen only if it has none in any of them. */
+  /** The stores in which nodes hold signs: a node has fallen only if it has none in any of them. */
   readonly stores: readonly Ephemerals[]
   /** The nodes that serve, as far as is known. */
   readonly others: () => Iterable<string>

@@ -14,7 +14,7 @@ export type RelayFrame = readonly [
   after: number | null,
 ]
 
-/** What one node asks another for, or lets it know. */
+/** The requests and news that one node sends another. */
 export type Frame =
   | RelayFrame
   /** Something to do with a session that it owns; answers `notHere` where it does not. */
@@ -58,7 +58,7 @@ export type Frame =
   | readonly ['close', sessionId: string, code: number, reason: string]
   /** What was just committed to a call, under the mark of its shape. */
   | readonly ['call', mark: string, call: unknown]
-  /** Everybody was told of a call up to this version. */
+  /** The steps of a call up to this version have reached everybody. */
   | readonly ['told', call: string, version: number]
   /** How a call ended waits in a dead session, and another one of its device is this node's [WS4]. */
   | readonly ['inherit', from: string, to: string, call: string]

@@ -29,7 +29,7 @@ export type HandedOff =
   | 'refused'
   | typeof notHere
 
-/** Whoever comes back; its turn, once it was given one, or 0. */
+/** The client that comes back; its turn, once it has one, or 0. */
 export interface ComesBack {
   readonly identity: SessionIdentity
   turn: number

@@ -7,7 +7,7 @@ export const beatMs = 1_000
 export const deadMs = 5_000
 /** A node that could not look for this time does not know who is gone. In ms. */
 export const blindMs = 3_000
-/** A holder is asked for a sign of life within 3 s [PLACE4]. */
+/** The probe of a holder takes up to 3 s [PLACE4]. */
 const silentMs = 3_000
 
 /** A node that lived a moment ago. */
@@ -106,7 +106,7 @@ export function isSilent(heard: Heard, other: string, now: number): boolean {
   if (!isAlive(heard, other, now)) return true
   // This process stood still, or could not look: others may have said so. Those that stood still as well get a moment.
   if (now - heard.beatAt > 2 * beatMs) return false
-  // A list that was emptied is no silence.
+  // An emptied list is not a silence.
   const saidAt = heard.nodes.get(other)?.saidAt
   return saidAt === undefined || now - Math.max(saidAt, heard.blindUntil) > silentMs
 }

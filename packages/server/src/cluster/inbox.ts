@@ -40,7 +40,7 @@ export interface Inbox {
   stop(): void
 }
 
-/** A holder is asked for a sign of life within 3 s [PLACE4]. */
+/** The probe of a holder takes up to 3 s [PLACE4]. */
 export const askMs = 4_500
 const defaultHeardMs = 3_000
 /** A silent node has this time for its answer: longer than it takes to hear that a node has started. In ms. */
@@ -131,7 +131,7 @@ function createStallWatch(onStall: () => Promise<void>, timers: Pick<Timers, 'mo
     try {
       if (isStall) await onStall()
     } finally {
-      // The time that this took is no stall.
+      // The time that this took is not a stall.
       readAt = timers.monotonic()
     }
   }

@@ -170,7 +170,7 @@ function readsOf(heard: Heard, look: () => Promise<void>, now: () => number): Pi
   }
 }
 
-/** Each look begins after it was asked for. All who ask before it begins share it. */
+/** Each look begins after the request for it. All who ask before it begins share it. */
 function shareNext(beat: () => Promise<void>): () => Promise<void> {
   let next: Promise<void> | undefined
   let last: Promise<void> = Promise.resolve()

@@ -58,7 +58,7 @@ export function createMembers(options: MembersOptions): Members {
     const sent = monotonic()
     sentAt = sent
     const ready = isServing && isReady()
-    // Where this node had both stores all the time there was no outage, whatever the clock of the database does.
+    // If this node had both stores all the time there was no outage, whatever the clock of the database does.
     const from = outages.from()
     const wasAway = sent - readyAt > outageMs
     const said = { node: self, ready, wasAway, outagesFrom: from, keptMs, sockets: ready ? sockets() : null }

@@ -1,6 +1,6 @@
 import type { SessionTable } from '../session/table.ts'
 
-/** What can be done with a session by its id, wherever its owner is. Arguments and answers are plain data. */
+/** The operations on a session by its id, wherever its owner is. Arguments and answers are plain data. */
 export function createOperations(table: SessionTable) {
   return {
     append: table.append,

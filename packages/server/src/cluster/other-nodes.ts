@@ -41,7 +41,7 @@ export function createOtherNodes(options: OtherNodesOptions): OtherNodes {
   const completeness = createCompleteness({
     ...{ directory: options.directory, node, onError, timers },
     others: () => [...living.known(), ...(options.owners?.() ?? [])],
-    // Where nobody can look, what was seen last counts.
+    // If nobody can look, the last look counts.
     isDead: (other) => isStillDead(other).catch(() => isDead(other)),
     onForgotten: own.writeAgain,
     onGivenUp: own.lost.giveUp,

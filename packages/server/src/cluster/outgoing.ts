@@ -20,11 +20,11 @@ const laterMs = 100
 
 export type Outgoing = ReturnType<typeof createOutgoing>
 
-/** What goes to other nodes: one batch for each of them at the end of a turn of the event loop. */
+/** The messages for other nodes: one batch for each of them at the end of a turn of the event loop. */
 export function createOutgoing(options: OutgoingOptions) {
   const { post, node, questions, answerMs, onError, timers } = options
   const outgoing = new Map<string, Message[]>()
-  /** What goes along with the next message to a node. */
+  /** Messages that go along with the next one to a node. */
   const later = new Map<string, Message[]>()
   /** Until when answers that could not be posted are tried again. */
   const answersUntil = new WeakMap<Message, number>()

@@ -35,7 +35,7 @@ export interface OwnSessions {
 
 /** Sessions with a socket are remembered for three times as long. */
 const renewMs = 1_200_000
-/** What was evicted, or lost with one master of several, is written again within this time. */
+/** A key that was evicted, or lost with one master of several, is written again within this time. */
 const checkMs = 20_000
 /** The time after which a look at what was lost is tried again, in ms. */
 const renewAgainMs = 1_000

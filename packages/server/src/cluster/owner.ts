@@ -13,9 +13,9 @@ export type OwnerOptions = Omit<ClaimsOptions, OwnParts> & Omit<AcquisitionsOpti
 export interface Owner extends Pick<Claims, 'isFree' | 'isStillFree' | 'claim'>, Acquisitions, Lookup {
   readonly isHere: Leaving['isHere']
   readonly handOff: Handoffs
-  /** That was wrong: the directory is asked the next time. */
+  /** The route was wrong: the next request asks the directory. */
   forgetRoute(sessionId: string): void
-  /** Where a session was seen last. */
+  /** Notes where a session was seen last. */
   noteRoute(sessionId: string, node: string): void
 }
 

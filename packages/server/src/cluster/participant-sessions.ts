@@ -88,7 +88,7 @@ function createAppendRung({ table, owner, inbox, timers }: ParticipantSessionsOp
     let left: ReadonlySet<string> | undefined
     for (let tries = 0; tries < mostTries; tries++) {
       const elsewhere = (await rows.elsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
-      // What a dead node has left is taken over.
+      // This node takes over the sessions that a dead node has left.
       await Promise.all(elsewhere.filter(isFree).map(owner.claim))
       // Some may have come here since they were looked for.
       table.appendRung(participant, push, except)

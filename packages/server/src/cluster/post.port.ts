@@ -1,4 +1,4 @@
-/** What one node hears of another: which nodes said lately that they live, by the clock of the server. */
+/** News of other nodes: which nodes said lately that they live, by the clock of the server. */
 export interface Signs {
   /** Nobody knew this node before. */
   readonly isNew: boolean
@@ -9,12 +9,12 @@ export interface Signs {
 }
 
 export interface Reader {
-  /** What came last was read, and is about to be handed over; also called now and then where nothing came. */
+  /** The last batch was read, and is about to be handed over; also called now and then if nothing came. */
   onRead(): Promise<void>
   onBatch(bytes: Buffer): void
 }
 
-/** What nodes send each other, as one node sees it: batches in the order in which they were sent, and signs of life. */
+/** The messages between nodes, as one node sees them: batches in the order in which they were sent, and signs of life. */
 export interface Post {
   /** Rejects with a `StoreError`; after `unknown` it may have been sent. */
   send(to: string, batch: string): Promise<void>

@@ -134,7 +134,7 @@ function createDoes({ node, table, owner, finals }: RequestsOptions) {
   return { doHere, doIfOwn }
 }
 
-/** What the frame asked for was only done to the sessions that are still here. */
+/** The frame only took effect on the sessions that are still here. */
 function answerOfRefused(frame: Frame, answer: unknown, isHere: (sessionId: string) => boolean): unknown {
   switch (frame[0]) {
     case 'relay':

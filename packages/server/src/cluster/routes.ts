@@ -1,6 +1,9 @@
 import { forgetOldest } from '../ports/oldest.ts'
 
-/** The nodes that owned sessions when these were seen last. A route may be old: a node that is asked says `notHere`. */
+/**
+ * The nodes that owned sessions when these were seen last. A route may be old: a node without the session answers
+ * `notHere`.
+ */
 export interface Routes {
   get(sessionId: string): string | undefined
   note(sessionId: string, node: string): void

@@ -53,7 +53,7 @@ const away = () => new StoreError('unavailable', 'Redis is away')
 function socketsOf({ node, own, owner, directory, living }: SessionsOptions): SessionSockets {
   const { table, saves, lost } = own
 
-  /** Others have to find the session before its client is told anything [ORD3]. */
+  /** Others have to find the session before its client hears anything [ORD3]. */
   async function registered(id: string, sink: Sink, isNew: boolean): Promise<void> {
     try {
       await living.isSaid()
@@ -75,7 +75,7 @@ function socketsOf({ node, own, owner, directory, living }: SessionsOptions): Se
     ready: (id, sink) => table.ready(id, sink),
     async detach(...how) {
       const isGone = table.detach(...how)
-      // Others look for who is there; where the store is away they learn it later.
+      // Others look for connected sessions; if the store is away they learn it later.
       if (isGone) await saves.settle()?.catch(own.saveFailed)
       return isGone
     },
@@ -127,7 +127,7 @@ function lookupOf({
     seen: participantSessions.seen,
     async wasClosed(id) {
       const at = owner.isHere(id) || tagOfSessionId(id) === undefined ? node : await owner.ownerOf(id)
-      // No answer would come in time, and whoever waits for this has come back elsewhere.
+      // No answer would come in time, and the client that waits for this has come back elsewhere.
       return at !== undefined && at !== node && (await living.staysSilent(at)) ? false : askOwner('wasClosed', id)
     },
     // The row says it beside the loss itself: who just came back elsewhere does not wait for the node that it left.
@@ -173,7 +173,7 @@ function placesOf({ node, own, owner, inbox, askOwner, movePlace }: SessionsOpti
 
   function apply(id: string, step: SessionStep) {
     if (!saves.isAway || step.pushes === undefined || !owner.isHere(id)) return askOwner('apply', id, step)
-    // Its client may go on at another node, which would know nothing of these pushes. What relays need stays here.
+    // Its client may go on at another node, which would know nothing of these pushes. The parts that relays need stay here.
     const { pushes: _, early: __, isOver: ___, ...rest } = step
     table.apply(id, rest)
     return Promise.reject(away())

@@ -60,7 +60,7 @@ export function createWriter(options: WriterOptions): Writer {
       throw error
     }
     writer.isAway = false
-    // What the store does not have any more is written whole.
+    // A session that the store does not have any more is written whole.
     if (sent.some(({ isMissing }) => isMissing)) await writeAgain()
     // A save that begins in this turn has to hear of the loss, too.
     if (parts.length === 0) await new Promise<void>((resolve) => timers.turn(resolve))

@@ -2,7 +2,7 @@
  * The environment, read by the table of settings in settings.ts.
  *
  *   loadConfig(env)      → { ok: true, config, warnings } | { ok: false, problems, warnings }
- *   unknownVariables(env) → a warning for each variable that is no setting; they are among the warnings of loadConfig
+ *   unknownVariables(env) → a warning for each variable that is not a setting; loadConfig has them among its warnings
  *   settingRows()        → one row per variable, for documents and help
  *   describeConfig(env)  → one row per variable with what it is set to; secrets do not show
  *

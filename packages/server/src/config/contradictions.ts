@@ -3,7 +3,7 @@ import type { Config } from './settings.ts'
 import { tracesUrlOf } from './traces-url.ts'
 import { isLoopbackHost } from './values.ts'
 
-/** What single values cannot show. A field is undefined here where its own value was bad. */
+/** Contradictions that single values cannot show. A field is undefined here where its own value was bad. */
 export function contradictions(config: Partial<Config>): string[] {
   const problems: string[] = []
   const { tlsCert, tlsKey, turnUrls, turnSecrets, turnUsername, turnCredential, host: address } = config
@@ -62,7 +62,7 @@ export function contradictions(config: Partial<Config>): string[] {
   return problems
 }
 
-/** What is set, and does nothing without something else. */
+/** Settings that have no effect without another one. */
 export function withoutEffect(config: Partial<Config>): string[] {
   const { turnUrls, turnSecrets, turnUsername, rebalancePerSecond = 0, redisUrl } = config
   const { vapidPrivateKey, vapidPublicKey } = config

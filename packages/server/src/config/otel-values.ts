@@ -16,7 +16,7 @@ export function ratio(): ValueType<number> {
 /** RFC 9110 section 5.6.2, and what OpenTelemetry calls its attributes. */
 const names = { header: /^[\w!#$%&'*+.^`|~-]+$/, attribute: /^[\x21-\x7e]{1,255}$/ }
 
-/** A header has visible characters and spaces; an attribute may have any that are no controls. */
+/** A header has visible characters and spaces; an attribute may have any but controls. */
 const values = { header: /^[\x20-\x7e]*$/, attribute: /^\P{C}*$/u }
 
 /** `name=value` pairs with commas between them, values percent-encoded, as OpenTelemetry writes them. */

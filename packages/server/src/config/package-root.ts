@@ -2,7 +2,7 @@
 export const isExecutable = Bun.embeddedFiles.length > 0
 
 /**
- * Where the files of this package are: beside its source, or inside the executable, whose modules are one file at the root of
- * what is in it.
+ * The directory of this package's files: next to its source, or inside the executable, whose modules are one file at the
+ * root of what is in it.
  */
 export const packageRoot = new URL(isExecutable ? './packages/server/' : '../../', import.meta.url)

@@ -5,8 +5,8 @@
  *   redis+sentinel://user:password@host:26379,host:26379/name
  *   redis+cluster://user:password@host:6379,host:6379
  *
- * `rediss` instead of `redis` for TLS. What is wrong with a URL is said without any part of it: a password whose `/`, `?`
- * or `@` is not written with `%` can end up in every part.
+ * `rediss` instead of `redis` for TLS. An error about a URL shows no part of it: a password whose `/`, `?` or `@` is not
+ * written with `%` can end up in every part.
  */
 export interface RedisAddress {
   readonly kind: 'single' | 'sentinel' | 'cluster'
@@ -102,7 +102,7 @@ function parseHosts(text: string, defaultPort: number): RedisAddress['hosts'] | 
   return hosts.every(({ host, port }) => host !== '' && port >= 1 && port <= 65_535) ? hosts : undefined
 }
 
-/** What the path says, or what is wrong with it. */
+/** The meaning of the path, or its problem. */
 function parsePath(kind: RedisAddress['kind'], path: string): Pick<RedisAddress, 'database' | 'group'> | string {
   if (kind === 'sentinel') {
     const group = decoded(path)

@@ -2,7 +2,7 @@
  * The address that clients connect to.
  *
  *   const wsUrl = createWsUrl(config)
- *   wsUrl(requestUrl) → ws_url of a token that was asked for at this URL
+ *   wsUrl(requestUrl) → ws_url of a token whose request came to this URL
  */
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { type Config, isLoopbackHost } from './config.ts'

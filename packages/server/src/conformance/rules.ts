@@ -65,7 +65,7 @@ export function rulesOf(scenarios: readonly { readonly rules: readonly RuleId[] 
   return [...new Set(scenarios.flatMap(({ rules }) => rules))].sort()
 }
 
-/** What is played: what looks at one of these rules (none: at any), and whose name holds this. */
+/** The scenarios to play: those that check one of these rules (none: any), and whose name has this text. */
 export function wanted<S extends { readonly name: string; readonly rules: readonly RuleId[] }>(
   scenarios: readonly S[],
   { only, named }: { readonly only: readonly RuleId[]; readonly named: string },

@@ -1,4 +1,4 @@
-/** What went over the wire, without what nobody may read in a report [LOG1]. */
+/** The messages on the wire, without the parts that nobody may read in a report [LOG1]. */
 
 export interface SeenFrame {
   /** Since the scenario began, in ms. */

@@ -101,7 +101,7 @@ export function createWatch(judge: Judge, isExtended: boolean, seq = 0): Watch {
   }
 }
 
-/** What every client needs of it; an id of another form is no mistake. */
+/** The fields of it that every client needs; an id of another form is not a mistake. */
 function isHello({ data }: Heard): boolean {
   return ['user_id', 'role', 'display_name', 'socket_id'].every((name) => typeof data?.[name] === 'string')
 }

@@ -109,7 +109,7 @@ export function headersOf(lines: readonly string[]): ReadonlyMap<string, string>
   )
 }
 
-/** Gives the head to `onHead` once it is whole, and what follows it to whoever asks, if that is wanted. */
+/** Gives the head to `onHead` once it is whole, and the rest to its caller, if that is wanted. */
 export function createHeadReader(onHead: (head: string) => boolean): (bytes: Buffer) => Buffer {
   let head: Buffer | undefined = Buffer.alloc(0)
   let isWanted = false

@@ -24,7 +24,7 @@ export interface FollowOptions {
   readonly since: number
 }
 
-/** What is committed late was begun earlier, and clocks differ: so far back it is looked for new calls, in ms. */
+/** A call that is committed late began earlier, and clocks differ: how far back each look for new calls goes, in ms. */
 const overlapMs = 10_000
 /** The most live calls that are followed at once; of more, the newest are. */
 const mostFollowed = 1_000

@@ -6,7 +6,7 @@
  *   seen.page(product, query)    → { ok: true, data, next_cursor } | { ok: false, field, message }
  *
  * `query` holds the texts of the request. `limit` and `cursor` are read as those of the history are, and cannot be wrong
- * [HIST1]; a filter that cannot be read is refused: without it more calls would come than were asked for.
+ * [HIST1]; an unreadable filter is refused: without it more calls would come than the request wanted.
  */
 import type { CallView, RefusedInvite } from '@ringwire/protocol/backend'
 import { callStatuses } from '@ringwire/protocol/rest'
@@ -130,7 +130,7 @@ function readStatus(text: string | undefined): readonly Call['status'][] | Wrong
   return status === undefined ? wrong('status', `must be live or one of ${callStatuses.join(', ')}`) : [status]
 }
 
-/** In ms since the epoch; from the beginning where nothing is given, undefined where it is no instant. */
+/** In ms since the epoch; the beginning if nothing is given, undefined if the text is not an instant. */
 function readSince(text: string | undefined): number | undefined {
   const at = text === undefined ? 0 : readQueryInstant(text)
   return at === undefined ? undefined : Math.max(0, at)

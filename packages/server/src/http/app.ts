@@ -4,7 +4,7 @@
  *   const app = createHttpApp({ config, clientAddress, journal, localLimits, handlers })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
- * The gateway takes every upgrade that is in order. The rest of what asks for its path is told what is wrong with it.
+ * The gateway takes every upgrade that is in order. Any other request for its path gets an error that says what is wrong.
  */
 import type { EndpointName } from '@ringwire/protocol/endpoints'
 import { type PathParams, type Route, routeAt, routes } from '@ringwire/protocol/routes'
@@ -68,7 +68,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   app.onError((error, c) => unexpected(error, c, journal))
   const base = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
 
-  /** What costs more to answer than to refuse is refused here, before anything else is looked at [HTTP1]. */
+  /** Requests that cost more to answer than to refuse are refused here, before anything else is looked at [HTTP1]. */
   function fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response> {
     const address = clientAddress(request.headers, socketAddress)
     const route = routeAt(targetOf(request).path)?.route

@@ -40,8 +40,8 @@ async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * JSON that is sent while it is made, as fast as it is read. What fails before the first piece rejects; after it, the connection
- * is cut: a client must not take a part for the whole.
+ * JSON that is sent while it is made, as fast as it is read. A failure before the first piece rejects; after it, the
+ * connection is cut: a client must not take a part for the whole.
  */
 export async function jsonStream(
   pieces: AsyncIterableIterator<string>,

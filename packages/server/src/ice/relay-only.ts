@@ -87,7 +87,7 @@ const relayPattern = new RegExp(
   String.raw`^(a=)?candidate:(${iceChars}{1,32}) (\d{1,5}) ([a-z]{1,8}) (\d{1,10}) (${token}) (\d{1,5}) typ relay((?: ${token})*)$`,
   'i',
 )
-/** What browsers say of a candidate besides; any other name or value may be an address. */
+/** Other fields of a candidate that browsers write; any other name or value may be an address. */
 const extensions: Readonly<Record<string, RegExp>> = {
   generation: /^\d{1,10}$/,
   ufrag: new RegExp(`^${iceChars}{1,256}$`),
@@ -124,7 +124,7 @@ function addressOf(line: string): RelayAddress {
   return { address: words[4] ?? '', port: words[5] ?? '' }
 }
 
-/** A line that is no candidate: its addresses become the one that says nothing, and ports that go with them too. */
+/** A line that is not a candidate: its addresses become the one that says nothing, and ports that go with them too. */
 function hideIn(line: string, own: readonly RelayAddress[]): string {
   const isOwn = (address: string) => own.some((relay) => relay.address === address)
   // a=rtcp:<port> IN IP4 <address>, RFC 3605.

@@ -85,7 +85,7 @@ function signerOf(answer: Buffer, { username, credential }: TurnCredentials): Si
       [attributes.realm, realm],
       [attributes.nonce, nonce],
     ])
-    // What is signed says that the signature follows.
+    // The signed part says that the signature follows.
     message.writeUInt16BE(message.length - 20 + 24, 2)
     const integrity = createHmac('sha1', key).update(message).digest()
     return Buffer.concat([message, encodeAttribute([attributes.integrity, integrity])])

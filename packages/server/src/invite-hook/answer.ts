@@ -41,7 +41,7 @@ const Answer = Type.Union([
 ])
 const validate = createValidator(Answer)
 
-/** Undefined for what is no valid answer: it decides nothing. */
+/** Undefined if the answer is not valid: it decides nothing. */
 export function readDecision(text: string): Decided | undefined {
   const read = validate(parse(text))
   if (!read.ok) return undefined

@@ -74,7 +74,7 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
 export interface LocalLimits {
   /** One request of the REST API from this address, but for those that have a limit of their own. */
   request(address: string | undefined): Limit
-  /** One upgrade from this address without a good token: whoever comes with one is not counted. */
+  /** One upgrade from this address without a good token: upgrades with a good one do not count. */
   stranger(address: string | undefined): InsistentLimit
   /** One request for a participant's history or ICE servers. */
   participantRequest(participant: Participant): Limit

@@ -2,7 +2,7 @@ import type { LogFields, Logger, LogLevel } from './logger.ts'
 
 type Level = Exclude<LogLevel, 'silent'>
 
-/** Lines of one kind, so that whoever makes many of something cannot fill the disk with them. */
+/** Lines of one kind, so that no client can fill the disk with many of them. */
 export interface BoundedLog {
   /** Whether the next line of this kind would be written. */
   hasRoom(message: string): boolean

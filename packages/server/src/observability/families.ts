@@ -42,7 +42,7 @@ export function sumOf(processes: readonly (readonly Family[])[]): Family[] {
   return [...sums.values()].map(({ family, samples }) => ({ ...family, samples: [...samples] }))
 }
 
-/** What only grows: it stays true of a process that is gone. */
+/** Only the counters: they stay true of a process that is gone. */
 export function countsOf(families: readonly Family[]): Family[] {
   return families.filter(({ type }) => type !== 'gauge')
 }

@@ -75,7 +75,7 @@ function oneAtATime(check: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** What a check says in time; one that is late or rejects is an error. */
+/** The answer of a check that comes in time; a late or rejected check is an error. */
 async function outcome(check: () => Promise<void>, timeoutMs: number): Promise<Result> {
   const { promise: late, resolve } = Promise.withResolvers<Result>()
   const timer = setTimeout(() => resolve('error'), timeoutMs)

@@ -238,7 +238,7 @@ interface AskedByHttp {
 /** Its code is in its body; the path has no query. */
 async function tellRefusal(bounded: BoundedLog, fields: () => LogFields, response: Response): Promise<void> {
   const message = response.status === 429 ? 'over a limit' : 'authentication failed'
-  // What would not be written is not read.
+  // A body that would not be written is not read.
   const body: unknown = bounded.hasRoom(message)
     ? await response
         .clone()

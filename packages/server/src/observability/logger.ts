@@ -1,6 +1,6 @@
 /**
- * The log: JSON lines on stderr. What may be logged is a list, not what may not [LOG1]: a field that `LogFields` does
- * not name is dropped, whatever it holds, and text is cleaned of what looks like a token or an SDP.
+ * The log: JSON lines on stderr. A list says which fields may be logged [LOG1]: a field that `LogFields` does not name is
+ * dropped, whatever it holds, and text loses everything that looks like a token or an SDP.
  *
  *   const logger = createLogger({ level: 'info' })
  *   logger.info({ callUuid, status }, 'call ended')

@@ -1,9 +1,9 @@
 /**
  * One machine with several workers, as its operators see it [ADM1, MET1]: the sum of what the workers tell. The counts of a
- * worker that is gone stay in the sum, its gauges do not. One that is silent is told by what it said last.
+ * worker that is gone stay in the sum, its gauges do not. A silent worker counts with its last answer.
  *
  *   const machine = createMachine({ workers: 4, ownCounts: () => meter.families(nobody) })
- *   machine.joined(worker)   it listens; it is asked until it ends
+ *   machine.joined(worker)   it listens; it gets questions until it ends
  *   machine.status           what the listener for operators answers
  *   machine.stop()
  */
@@ -14,7 +14,7 @@ import { unavailable } from './operator-answer.ts'
 import { gauge } from './series.ts'
 import type { OperatorAnswer, OperatorAsk, ProcessPresent, Status } from './status.ts'
 
-/** What a worker is asked for, and how it answers. */
+/** The questions to a worker, and its answers. */
 export interface WorkerAnswers {
   metrics: readonly Family[]
   ready: HealthReport
@@ -41,15 +41,15 @@ export interface Machine {
 export interface MachineOptions {
   /** How many workers there have to be. */
   readonly workers: number
-  /** What the process that started them counted itself. */
+  /** The counts of the process that started them. */
   readonly ownCounts: () => readonly Family[]
   /** How long a worker has for a request of an operator, in ms; tests wait less. */
   readonly operateMs?: number
 }
 
-/** A worker tries both stores within 1 s where it is asked for its readiness. In ms. */
+/** For its readiness a worker tries both stores within 1 s. In ms. */
 const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000, present: 1_000, operate: 15_000 }
-/** Of a worker that is killed, what it counted since it was asked last is lost: so it is asked this often, in ms. */
+/** A worker that is killed loses its counts since its last answer: so it gets a question this often, in ms. */
 const everyMs = 1_000
 
 interface Member {

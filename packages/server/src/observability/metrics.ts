@@ -29,7 +29,7 @@ export type StoreName = 'database' | 'redis'
 export interface Meter {
   /** A `webrtc.*` message was passed on; its size is that of the text that the peer gets. */
   relayed(event: string, road: Road, bytes: number): void
-  /** A message of a client was answered; no event: it was no request. */
+  /** A message of a client was answered; without an event: it was not a request. */
   requested(event: string | undefined, result: string): void
   /** An HTTP request was answered. */
   answered(path: string, status: number): void
@@ -47,13 +47,13 @@ export interface Meter {
   pushed(platform: string, result: string): void
   /** An attempt to deliver a webhook ended. */
   hooked(result: 'delivered' | 'repeated' | 'failed'): void
-  /** A backend was asked about an invite. */
+  /** A question about an invite went to a backend. */
   inviteAsked(result: AskResult): void
   /** The event loop was late for a timer. */
   delayed(seconds: number): void
 }
 
-/** What is there now, as it is asked for. */
+/** The present values, read for each scrape. */
 export interface Present {
   readonly connections: number
   /** Sessions with a socket, and those that wait for their client to come back, where this process knows them. */
@@ -64,7 +64,7 @@ export interface Present {
   readonly outboxOldestSeconds?: number
 }
 
-/** What a process has that serves nobody itself. */
+/** The values of a process that serves nobody itself. */
 export const nobody: Present = {
   connections: 0,
   sessions: { connected: 0 },

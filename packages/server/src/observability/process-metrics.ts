@@ -15,7 +15,7 @@ export function processFamilies(descriptors: Descriptors): Family[] {
       type: 'counter',
       samples: [[cpu, (user + system) / 1_000_000]],
     },
-    // Where the system does not say, there is no series.
+    // If the system does not say, there is no series.
     gauge('process_open_fds', [], 'Open file descriptors.', limit === undefined ? [] : [[descriptors.open()]]),
     gauge('process_max_fds', [], 'File descriptors that may be open.', limit === undefined ? [] : [[limit]]),
   ]

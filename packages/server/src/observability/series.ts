@@ -73,7 +73,7 @@ export function createHistogram(name: string, labels: Labels, bounds: readonly n
   }
 }
 
-/** A gauge is read when it is asked for; of each series the values of its labels. */
+/** A gauge is read for each scrape; of each series the values of its labels. */
 export function gauge(
   name: string,
   labels: Labels,

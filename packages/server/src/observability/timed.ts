@@ -5,7 +5,7 @@ import type { MaybePromise } from '../ports/maybe.ts'
 import type { Outbox } from '../ports/outbox.ts'
 import type { Meter, StoreName } from './metrics.ts'
 
-/** Hands on what it is given. What is answered at once came from this process, and does not count. */
+/** Hands on what it is given. An answer that comes at once came from this process, and does not count. */
 export type Timed = <A extends MaybePromise<unknown>>(operation: string, answer: A) => A
 
 export function createTimed(meter: Pick<Meter, 'stored' | 'storeFailed'>, store: StoreName): Timed {

@@ -55,7 +55,8 @@ const specialIPv4 = [
 const unicastIPv6 = ipaddr.IPv6.parseCIDR('2000::/3')
 /**
  * The blocks of the IANA IPv6 special-purpose registry in it: protocol assignments with Teredo and ORCHID, documentation, 6to4
- * and AS112. What is outside of it needs no list: NAT64, unique local, link-local, IPv4-compatible, multicast and the rest.
+ * and AS112. Addresses outside of it need no list: NAT64, unique local, link-local, IPv4-compatible, multicast and the
+ * rest.
  */
 const specialIPv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'].map((text) =>
   ipaddr.IPv6.parseCIDR(text),

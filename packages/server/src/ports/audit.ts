@@ -34,7 +34,7 @@ export interface AuditQuery {
 }
 
 /**
- * What was changed, by whom and when.
+ * A change, with its author and its time.
  *
  * Guarantees: an entry is written once, however often it is written. What one process writes, the next read of any process
  * sees. Nothing of an entry changes but that the user_id goes when its participant is erased. Rejections are `StoreError`s.

@@ -2,7 +2,7 @@ import type { Call, CallRef, LiveCall, OverCall, Participant } from '../call/cal
 import type { By, Step } from '../call/effects.ts'
 import type { MaybePromise } from './maybe.ts'
 
-/** What a decision wants written: all steps or none. No steps: nothing changes. */
+/** The writes of a decision: all steps or none. No steps: nothing changes. */
 export interface Changes {
   readonly steps: readonly Step[]
 }
@@ -22,7 +22,7 @@ export interface InviteSituation {
 /** Nobody reads more calls at once: no event loop stands still, however many there are. */
 export const pageSize = 500
 
-/** What is decided, and what was. */
+/** The reads and writes of decisions. */
 export interface CallSteps {
   /**
    * Decides on one call (undefined where there is none) and writes what the decision says. `linked`: the other call of its
@@ -44,8 +44,8 @@ export interface CallSteps {
   load(ref: CallRef): MaybePromise<Call | undefined>
 
   /**
-   * What was committed to a call after a version, oldest first: each event with the call as it is now under that
-   * version's number. For what a commit of unknown outcome may have left undelivered.
+   * The steps of a call after a version, oldest first: each event with the call as it is now under that version's number.
+   * For what a commit of unknown outcome may have left undelivered.
    */
   stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
 
@@ -106,7 +106,7 @@ export interface CallRecords {
  *
  * Guarantees of every adapter:
  * - A step is written with a guard: the stored version of its call is the step's version − 1 (no row at all for
- *   version 1). Where the guard of any step fails, none is written, and `decide` runs again on what is stored now.
+ *   version 1). If the guard of any step fails, none is written, and `decide` runs again on the stored state.
  *   So two decisions on one version can never both be written.
  * - The call row and its `call_events` row are committed together, before the returned promise resolves.
  * - `decide` is pure and synchronous: it may run more than once.
@@ -115,7 +115,7 @@ export interface CallRecords {
  * - Rejections are `StoreError`s; nothing is written where the kind is `unavailable`.
  */
 export interface CallStore extends CallSteps, LiveCallReads, CallRecords {
-  /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */
+  /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it runs [HEALTH1]. */
   tryWrite(): Promise<void>
 
   close(): Promise<void>
@@ -130,7 +130,7 @@ export interface HistoryQuery {
   readonly after: Position | undefined
 }
 
-/** Where a call is in the order of a page: newest started_at first, tie by call_uuid descending. */
+/** The position of a call in the order of a page: newest started_at first, tie by call_uuid descending. */
 export interface Position {
   readonly startedAt: number
   readonly callUuid: string

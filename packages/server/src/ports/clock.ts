@@ -9,7 +9,7 @@ export interface Clock {
 /** Takes a timer back; does nothing once it has run. */
 export type Cancel = () => void
 
-/** Time that passes. What waits in it never keeps the process alive. */
+/** Time that passes. Waiting timers never keep the process alive. */
 export interface Timers extends Pick<Clock, 'monotonic'> {
   /** Calls once, after `ms` milliseconds. */
   after(ms: number, what: () => void): Cancel

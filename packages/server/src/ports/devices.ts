@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Participant } from '../call/call.ts'
 import type { MaybePromise } from './maybe.ts'
 
-/** Where a push service finds a device [PUSH1]. Anyone who has it can push to the device, or to nobody: it is a secret. */
+/**
+ * The address at which a push service finds a device [PUSH1]. Anyone who has it can push to the device, or to nobody: it
+ * is a secret.
+ */
 export type PushAddress =
   /** A subscription of the Push API: the keys are base64url, as `PushSubscription.toJSON` has them. */
   | { readonly platform: 'webpush'; readonly endpoint: string; readonly p256dh: string; readonly auth: string }

@@ -19,7 +19,10 @@ export interface Migrated {
   readonly sha256: string
 }
 
-/** What cannot be copied, because the database holds something else or changes what it is given. Nothing was changed. */
+/**
+ * The copy is impossible, because the database holds something else or changes the values that it gets. Nothing was
+ * changed.
+ */
 export class MigrationRefusal extends Error {
   constructor(message: string) {
     super(message)

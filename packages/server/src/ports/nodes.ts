@@ -17,7 +17,7 @@ export interface Nodes {
    * may be lost, or come late.
    */
   tell(call: Call): void
-  /** Lets them know that everybody was told of this version, and of those before it. The same. */
+  /** Lets them know that this version, and those before it, have reached everybody. The same. */
   told(call: Call): void
 }
 
@@ -36,13 +36,13 @@ export interface NodeDeath {
   readonly isPast: boolean
 }
 
-/** Where nobody could come back for longer, that was an outage, in ms [END3]. */
+/** If nobody could come back for longer, that was an outage, in ms [END3]. */
 export const outageMs = 3_000
 
 /** Whether people can come back: the service is there with its stores [END3]. */
 export interface Uptime {
   /** When they could not: those that may still matter, oldest first; the last may go on. */
   outages(): readonly Outage[]
-  /** A store failed just now: one statement is no outage, but worth a look. */
+  /** A store failed just now: one statement is not an outage, but worth a look. */
   doubt(): void
 }

@@ -17,7 +17,7 @@ export function subjectOf(participant: Participant): string {
 export const mostComing = 200
 
 /**
- * Who is connected, at which run of a node, as endpoints were told [HOOK2].
+ * The participants who are connected, and the run of a node for each, as endpoints have heard [HOOK2].
  *
  * Guarantees of every adapter:
  * - The first row of a participant and `participant.online`, and the removal of the last one and `participant.offline`, are
@@ -34,6 +34,6 @@ export interface OnlineStore {
   nodes(): MaybePromise<ReadonlyMap<string, number>>
   /** Some of those that a run of a node has; `mostComing` at the most. */
   of(node: string): MaybePromise<readonly Participant[]>
-  /** Nothing is known of a participant any more, and nobody is told [SRV2]. */
+  /** Forgets a participant, without an event [SRV2]. */
   erase(participant: Participant): MaybePromise<void>
 }

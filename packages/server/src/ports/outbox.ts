@@ -23,22 +23,22 @@ export interface Left extends LeftRow {
 }
 
 /**
- * The steps of calls that not everybody has been told of.
+ * The steps of calls that may not have reached everybody.
  *
  * Guarantees of every adapter:
  * - A step that `CallStore` writes has its row here in the same commit: both are there or neither, also after `kill -9`.
- * - A row stays until it is removed. Whoever dies on the way, with a claim or without one, leaves it for others.
+ * - A row stays until it is removed. If a process dies on the way, with a claim or without one, others find its rows.
  * - Rows are found by looking for rows, never from where the last look ended: none is passed over, however late its
  *   commit becomes visible.
  * - Of one call rows are claimed in the order of versions: none while an older one is its own process' or somebody else's.
- *   Two that claim at once never get the same row. Between calls there is no order.
- * - Telling is at least once: a row may be claimed of which everybody was told already.
+ *   Two that claim at once never get the same row. There is no order between calls.
+ * - Delivery is at least once: a row may be claimed although its step has reached everybody.
  * - Rejections are `StoreError`s.
  */
 export interface Outbox {
   /** The row of a step that this process has committed, as `CallStore` answered it; undefined: not known here. */
   rowOf(step: Step): number | undefined
-  /** The rows of a call that are left, whoever is at them; oldest version first. None: everybody was told of every version. */
+  /** The rows of a call that are left, claimed or not; oldest version first. None: every version has reached everybody. */
   leftOf(ref: CallRef): MaybePromise<readonly LeftRow[]>
   /** The step has reached everybody. Rows that are gone already do not matter. */
   remove(rows: readonly number[]): MaybePromise<void>

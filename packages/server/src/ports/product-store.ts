@@ -7,12 +7,12 @@ export interface ProductKey {
   readonly secretHashes: readonly Uint8Array[]
   readonly products: readonly string[]
   readonly disabled: boolean
-  /** Where it was made: in RINGWIRE_BOOTSTRAP_KEYS, by a command, on the operator's page, or by the demo. */
+  /** The origin of the key: RINGWIRE_BOOTSTRAP_KEYS, a command, the operator's page, or the demo. */
   readonly origin: 'bootstrap' | 'cli' | 'page' | 'demo'
   readonly createdAt: number
 }
 
-/** What a product may set for itself [HOOK5, INV5, PRES1, PRIV1, RING1, TAKE1]. */
+/** The settings of a product [HOOK5, INV5, PRES1, PRIV1, RING1, TAKE1]. */
 export interface ProductSettings {
   readonly busy: 'allow' | 'reject'
   /** Whether `call.invited` says `callee_busy` [INV2]. */
@@ -25,7 +25,7 @@ export interface ProductSettings {
   readonly presence: 'off' | 'peers'
   /** Whether devices of a participant may take answered calls from each other [TAKE1]. */
   readonly take: boolean
-  /** Who is asked about each invite before it rings; null: nobody [HOOK5]. */
+  /** The URL that decides on each invite before it rings; null: none [HOOK5]. */
   readonly inviteUrl: string | null
   /** The secret that signs the questions, `whsec_…`; null if no backend decides. */
   readonly inviteSecret: string | null
@@ -88,9 +88,9 @@ export interface KeyStore {
     now: number,
     oldValidUntil?: number,
   ): MaybePromise<void>
-  /** False where there is no such key. */
+  /** False if there is no such key. */
   setDisabled(keyId: string, disabled: boolean, now: number): MaybePromise<boolean>
-  /** Sets a new secret; the old one stays valid until `oldValidUntil`. False where there is no such key. */
+  /** Sets a new secret; the old one stays valid until `oldValidUntil`. False if there is no such key. */
   rotateKey(keyId: string, secretHash: Uint8Array, oldValidUntil: number, now: number): MaybePromise<boolean>
 }
 

@@ -26,11 +26,11 @@ export interface Push {
   /** A session whose client did not list this skips the push [EXT6]. */
   readonly needs?: Capability
   /**
-   * Another node, or a step of the call, brings this relay again until it is saved. No extended client is told of it before
-   * that, also while the store is away: one that goes on elsewhere would get it twice [EXT3].
+   * Another node, or a step of the call, brings this relay again until it is saved. No extended client gets it before
+   * that, also while the store is away: a client that goes on elsewhere would get it twice [EXT3].
    */
   readonly saveFirst?: true
-  /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */
+  /** A relay for the holder of the place: `elsewhere` if the session does not have it. Ignored where one process serves. */
   readonly forPlace?: boolean
 }
 
@@ -51,7 +51,7 @@ export interface PushSource {
   readonly after?: number | undefined
 }
 
-/** The last that a session hears of a call, unless it takes a place in it after all: kept for who comes back [WS4]. */
+/** The last that a session hears of a call, unless it takes a place in it after all: kept until the client comes back [WS4]. */
 export function isLast({ kind }: Pick<Push, 'kind'>): boolean {
   return kind === 'final' || kind === 'stop'
 }

@@ -22,7 +22,7 @@ export function newEpoch(): string {
   return randomBytes(8).toString('base64url')
 }
 
-/** Undefined for what is no session id: clients name them, too. */
+/** Undefined if the text is not a session id: clients name them, too. */
 export function tagOfSessionId(sessionId: string): string | undefined {
   return pattern.test(sessionId) ? sessionId.slice(0, tagLength) : undefined
 }

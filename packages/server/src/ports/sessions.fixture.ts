@@ -99,7 +99,7 @@ export interface Seen extends OpenSession {
   readonly socket: Socket
 }
 
-/** A new session that has been told what there was. */
+/** A new session that has got everything there was. */
 export async function openReady(sessions: Sessions, wish: Wish = {}, at = 0): Promise<Seen> {
   const identity = identityOf(wish)
   const socket = createSocket()
@@ -116,11 +116,11 @@ export function stepsOf(sessions: { apply(sessionId: string, step: SessionStep):
   const done = (applied: ReturnType<typeof apply>) => andThen(applied, (early) => early !== undefined)
   const placed = (settled: boolean) => (settled ? 'settled' : 'unsettled')
   return {
-    /** False where there is no such session. */
+    /** False if there is no such session. */
     hold(id: string, call: string, settled: boolean, gate = false, version?: number, isLost = false) {
       return done(apply(id, { call, place: placed(settled), gate, isLost, ...(version !== undefined && { version }) }))
     },
-    /** What its client sent before the accept; false where there is no such session. */
+    /** The messages that its client sent before the accept; false if there is no such session. */
     answer(id: string, call: string, settled: boolean, version?: number) {
       const step = {
         call,

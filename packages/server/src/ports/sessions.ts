@@ -9,9 +9,9 @@ export interface Sink {
   /** Hands a text to the socket; never blocks, never throws. */
   send(text: string): void
   /**
-   * Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. `rings`: the last one makes
-   * this call ring, by its key; `isEvent`: it is no relay of a peer, or one that has to be saved before it is told [EXT3];
-   * `isUrgent`: a ping follows it at once, however short ago the last one was.
+   * Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. `rings`: the last one
+   * makes this call ring, by its key; `isEvent`: it is not a relay of a peer, or is one that has to be saved before it is
+   * sent [EXT3]; `isUrgent`: a ping follows it at once, however short ago the last one was.
    */
   pushed(seq: number, rings?: string, isEvent?: boolean, isUrgent?: boolean): void
   /** Up to which of them everything was written to the socket; 0 for one of another process. */
@@ -58,7 +58,7 @@ export interface SessionIdentity {
   readonly expiresAt?: number | undefined
   /** Of the client, as the token said that it connected with [SRV2]. */
   readonly appVersion?: string | null | undefined
-  /** What its client understands beside; absent where it listed nothing. Another one with each resume [EXT6]. */
+  /** Capabilities of its client; absent if it listed none. Another one with each resume [EXT6]. */
   readonly can?: readonly Capability[]
 }
 
@@ -138,13 +138,13 @@ export interface SessionSockets {
   /** Hands out what was kept back; to this socket, where it is named and still the session's. */
   ready(sessionId: string, sink?: Sink): MaybePromise<void>
   /**
-   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then;
+   * The socket is gone. `clean`: its client said goodbye. Messages that were sent on the socket are not sent again then;
    * an extended session is over [PLACE5, RES1]. False where the session has another socket by now.
    */
   detach(sessionId: string, sink: Sink, clean: boolean, at: number, how?: Departure): MaybePromise<boolean>
   /**
    * Whether the session is another socket's by now, as its store knows at this moment, or its node was taken for dead; this
-   * socket is closed then. No record, or a session that this socket has left by itself, is no move.
+   * socket is closed then. A missing record, or a session that this socket has left by itself, is not a move.
    */
   hasMoved(sessionId: string, sink: Sink): MaybePromise<boolean>
   /** A session whose socket this process holds goes on with a token that is over then. */
@@ -194,7 +194,7 @@ export interface SessionLookup {
   awaitedMs(sessionId: string, node: string): MaybePromise<number | 'back' | undefined>
   /** Whether the client of an extended session of this process closed its last socket for good [END6]. */
   hasHungUp(sessionId: string): boolean
-  /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
+  /** Whether a session of this process has heard how a call ended, or ended it itself: of the last ones it is known. */
   knowsEnd(sessionId: string, call: string): boolean
   /** Whether a session of this process had a place in the call that has passed on to another one. */
   hasLeft(sessionId: string, call: string): boolean
@@ -213,7 +213,7 @@ export interface SessionPushes {
   /** `isLost` as in `SessionStep`. */
   append(sessionId: string, push: Push, isLost?: boolean): MaybePromise<AppendResult>
   /**
-   * Appends to those that `liveOf` names: a call begins to ring there. Where nobody knows whether these are all, because
+   * Appends to those that `liveOf` names: a call begins to ring there. If nobody knows whether these are all, because
    * their store was emptied, it throws a `StoreError` when they have it.
    */
   appendLive(participant: Participant, push: Push, at?: number, began?: number): MaybePromise<void>
@@ -250,7 +250,10 @@ export interface SessionStep {
   readonly isAnswered?: boolean
   /** The pushes for the session. */
   readonly pushes?: readonly Push[]
-  /** What the other side sent before the accept, and after it what has waited at the gate. Nothing where there is none. */
+  /**
+   * The other side's messages from before the accept, and after it those that have waited at the gate. Nothing where
+   * there is none.
+   */
   readonly early?: readonly Push[]
   /** The call rings at the session, as with a `ringing` push. */
   readonly isRinging?: boolean
@@ -277,8 +280,8 @@ export interface SessionPlaces {
   findAt(sessionId: string, node: string): MaybePromise<boolean>
   /**
    * Does all that a step of a call means for one session, at once. Answers what the session's client has sent for the call
-   * until the accept, in order, where the step is the answer: again the same until its place is released. Undefined where there is
-   * no such session.
+   * until the accept, in order, where the step is the answer: again the same until its place is released. Undefined if
+   * there is no such session.
    */
   apply(sessionId: string, step: SessionStep): MaybePromise<readonly Push[] | undefined>
   /**
@@ -307,13 +310,12 @@ export interface SessionPlaces {
 }
 
 /**
- * Where sessions are, and the log of each: one `append` carries every delivery.
+ * The sockets of sessions, and the log of each: one `append` carries every delivery.
  *
- * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
- * a version of a call that is not newer than the last one is dropped, and so is whatever comes of a call of whose end it
- * was told [ORD3]; what the client has not proven to have received when its socket dies stays for whoever takes its
- * places [PLACE5]; a log is bounded. Where other processes have sessions, too, an answer takes time and may fail with a
- * `StoreError`.
+ * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log; a
+ * version of a call that is not newer than the last one is dropped, and so is every push of a call whose end it knows
+ * [ORD3]; unproven pushes stay for the next holder of its places when its socket dies [PLACE5]; a log is bounded. If
+ * other processes have sessions, too, an answer takes time and may fail with a `StoreError`.
  */
 export interface Sessions extends SessionSockets, SessionLookup, SessionPushes, SessionPlaces {
   /** Forgets what is older than the window. */

@@ -12,7 +12,7 @@ export class StoreError extends Error {
   }
 }
 
-/** A session is not where it was a moment ago: whoever asks again finds it, or hears that it is lost. */
+/** A session is not where it was a moment ago: the next try finds it, or hears that it is lost. */
 export class SessionMovedError extends StoreError {
   constructor(message: string) {
     super('unknown', message)

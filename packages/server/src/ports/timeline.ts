@@ -8,7 +8,7 @@ export const refusedKeptMs = 30 * 86_400_000
 /** Told how many entries a step has just removed: the steps before one that fails are not lost. */
 export type OnForgotten = (count: number) => MaybePromise<unknown>
 
-/** Where a refused invite is in the order of its page. */
+/** The position of a refused invite in the order of its page. */
 export type RefusedAt = Pick<TimelineRow, 'at' | 'id'>
 
 /**

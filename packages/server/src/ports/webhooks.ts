@@ -5,7 +5,7 @@ import type { MaybePromise } from './maybe.ts'
 /** How long a claimed delivery is left to the process that claimed it, in ms: longer than an attempt takes. */
 export const claimMs = 30_000
 
-/** Where the webhooks of a product go [HOOK1]. */
+/** An endpoint for the webhooks of a product [HOOK1]. */
 export interface WebhookEndpoint {
   readonly id: string
   readonly product: string
@@ -63,14 +63,14 @@ export const isDeliveryId = (text: string) => /^msg_[0-9a-f]{32}$/.test(text)
 
 export interface Taken {
   readonly claimed: readonly Claimed[]
-  /** An endpoint that got less than was wanted may have more: it is to be asked for again. */
+  /** An endpoint that got less than it wanted may have more: the next claim has to ask for it again. */
   readonly isMore: boolean
 }
 
 /** What became of an attempt. */
 export interface Attempted {
   readonly id: string
-  /** `pending`: it is attempted again, `afterMs` from now. `released`: it was no attempt. */
+  /** `pending`: it is attempted again, `afterMs` from now. `released`: it does not count as an attempt. */
   readonly outcome: 'delivered' | 'failed' | 'pending' | 'released'
   readonly afterMs: number
   readonly at: number
@@ -147,7 +147,7 @@ export interface DeliveryStore {
  *
  * Guarantees of every adapter:
  * - A step that `CallStore` writes has its deliveries in the same commit, to every endpoint that `refresh` has answered last,
- *   that is enabled and wants its type: both are there or neither, also after `kill -9`. Where there is no such endpoint,
+ *   that is enabled and wants its type: both are there or neither, also after `kill -9`. If there is no such endpoint,
  *   nothing is written and nothing is read.
  * - A delivery stays pending until it was attempted with success, or failed for good. The claims of a process that died go to
  *   others: after `claimMs`, or at the next start of a store that only one process writes.

@@ -54,7 +54,7 @@ export function createHere(now: () => number) {
       for (const person of takeExpired(gone, at)) changed.add(person)
     },
     isQuiet: () => hooked.size === 0 && changed.size === 0,
-    /** Takes what is to be written next. What changes about them meanwhile is in the next batch. */
+    /** Takes what is to be written next. Later changes are in the next batch. */
     take(): Change[] {
       const at = now()
       const batch: Change[] = []

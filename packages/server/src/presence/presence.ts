@@ -1,7 +1,7 @@
 /**
- * Who is there, and in a call, of those that the sessions of this process watch [PRES1]. Where sessions are is known in one
- * place, the sessions' store, and what calls there are in another, the calls' store. It reads both again and
- * again: no change can be lost on its way, whichever node dies.
+ * Who is there, and in a call, of those that the sessions of this process watch [PRES1]. The sessions' store knows the
+ * sockets, and the calls' store knows the calls. It reads both again and again: no change can be lost on its way,
+ * whichever node dies.
  *
  *   const presence = createPresence({ sessions, calls, now, isOpen, onError })
  *   presence.start()
@@ -74,7 +74,7 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
     }
     const due = watchers.next(perRound)
     const looks = await Promise.allSettled([look.forSessions(due), look.forCalls(due)])
-    // Whoever could not be looked at holds back nobody else.
+    // A person who could not be looked at holds back nobody else.
     await tellChanges(watchers, sessions)
     for (const look of looks) if (look.status === 'rejected') throw look.reason
   }
@@ -105,7 +105,7 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
       const unseen = [...people].flatMap(([key, person]) => (watchers.find(key) ? [] : [person]))
       if (again > 0 || !asked.take(keyOf(by), unseen.length))
         return { ok: false, error: errorBody('RATE_LIMITED', { limit: 'messages', retry_after_ms: roundMs }) }
-      // The answer does not need the store of the calls: if that is away, a later round tells who is in a call.
+      // The answer does not need the store of the calls: if that is away, a later round adds who is in a call.
       await Promise.all([look.forSessions(unseen), look.forCalls(unseen).catch(unlessAway)])
       const watched = watchers.watch(sessionId, by.product, people, now())
       return { ok: true, participants: [...watched].map(stateOf) }
@@ -125,7 +125,7 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
   }
 }
 
-/** How many people were asked for anew since the last round, by whom. */
+/** How many people new requests have added since the last round, and for whom. */
 function createAsked() {
   let all = 0
   const byOne = new Map<string, number>()
@@ -191,7 +191,7 @@ function unlessAway(error: unknown): void {
   if (!(error instanceof StoreError)) throw error
 }
 
-/** One read at a time: whoever asks during one shares the next. */
+/** One read at a time: requests during one share the next. */
 function shareRead<T>(read: (items: readonly T[]) => Promise<void>): (items: readonly T[]) => Promise<void> {
   let last: Promise<void> = Promise.resolve()
   let next: { readonly items: T[]; readonly done: Promise<void> } | undefined

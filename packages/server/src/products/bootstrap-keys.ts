@@ -17,7 +17,7 @@ import { hashSecret } from './product-auth.ts'
 /** How long the secret that a key had before stays valid. */
 const graceMs = 24 * 3_600_000
 
-/** Puts every listed key and disables those of this origin that are no longer listed; keys of other origins stay. */
+/** Puts every listed key and disables keys of this origin that have left the list; keys of other origins stay. */
 export async function applyBootstrapKeys(
   products: ProductStore,
   config: Pick<Config, 'bootstrapKeys'>,

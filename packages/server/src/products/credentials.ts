@@ -1,4 +1,4 @@
-/** Product credentials of a request: who asks, as far as the limits let it. The first failure answers [TOK1, SRV1]. */
+/** Product credentials of a request: who sends it, as far as the limits allow. The first failure answers [TOK1, SRV1]. */
 import type { RestCode } from '@ringwire/protocol/errors'
 import { headers as headerNames } from '@ringwire/protocol/rest'
 import { failure, retryAfter } from '../http/replies.ts'
@@ -11,7 +11,7 @@ export interface CredentialsDeps {
   readonly limits: Pick<Limits, 'failedAuthentication'>
 }
 
-/** What requests with product credentials are counted for, beside those that fail. */
+/** The limits for requests with product credentials, besides those that fail. */
 export interface CredentialsLimits {
   ofAddress(address: string | undefined): Promise<Limit>
   ofKey(keyId: string): Promise<Limit>

@@ -22,7 +22,7 @@ export interface ProductRequest {
   readonly product: string
   readonly params: PathParams
   readonly query: URLSearchParams
-  /** What was sent; empty where nothing was, and for GET and DELETE. Each endpoint checks its fields itself. */
+  /** The body that was sent; empty if there was none, and for GET and DELETE. Each endpoint checks its fields itself. */
   readonly body: Readonly<Record<string, unknown>>
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal
@@ -38,7 +38,7 @@ export type Heard = (asked: ProductRequest, outcome: Outcome) => Promise<void>
 
 export interface ProductEndpoint {
   (request: Request, address: string | undefined, params: PathParams, heard?: Heard): Promise<Response>
-  /** Answers whoever may ask about the product by other means: operators [ADM2]. */
+  /** Answers operators, who may ask about the product by other means [ADM2]. */
   readonly answer: (asked: ProductRequest, heard?: Heard) => Promise<Response>
 }
 

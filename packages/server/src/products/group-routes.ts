@@ -58,7 +58,7 @@ export function createServerGroupEndpoints(deps: ServerGroupDeps) {
 
 const isName = ({ params }: ProductRequest) => canBeName(params.role ?? '') && canBeName(params.group ?? '')
 
-/** What is no number of records means the default, as in the history [HIST1]. */
+/** A text that is not a number of records means the default, as in the history [HIST1]. */
 function limitOf(text: string | null): number {
   const limit = Math.floor(Number(text ?? ''))
   return text === null || !(limit >= limits.min) ? limits.default : Math.min(limit, limits.max)
@@ -71,7 +71,7 @@ function cursorOf({ role, name }: GroupPlace): string {
   return Buffer.from(JSON.stringify([role, name])).toString('base64url')
 }
 
-/** What is no cursor means the first page. */
+/** A text that is not a cursor means the first page. */
 function placeOf(cursor: string | null): GroupPlace {
   if (cursor === null) return first
   try {

@@ -1,7 +1,7 @@
 /**
  * The policies of all products and keys that a process knows, so that nothing waits for a store: which products only pass
- * relayed addresses [PRIV1], what their participants may do, and which keys are disabled [KEY1]. What another process
- * changes it hears within `lookMs`.
+ * relayed addresses [PRIV1], what their participants may do, and which keys are disabled [KEY1]. Changes of another
+ * process arrive within `lookMs`.
  *
  *   const policies = createPolicies({ products, onDisabled, onError })
  *   await policies.start()                  reads them; rejects where the store fails

@@ -8,7 +8,7 @@ import { readSettings, shownSettings } from './settings.ts'
 
 export interface ServerProductDeps extends ProductEndpointDeps {
   readonly products: Pick<ProductStore, 'settings' | 'changeSettings'>
-  /** Which addresses may be asked [HOOK4]. */
+  /** The addresses to which requests may go [HOOK4]. */
   readonly guard: AddressGuard
 }
 

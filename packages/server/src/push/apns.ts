@@ -85,8 +85,8 @@ function headersOf({ callUuid, expiresAt }: PushMessage, topic: string, voip: bo
 }
 
 /**
- * A VoIP push is handed to the app; an alert is shown by the phone, and an extension of the app may change it. The one that
- * the ring is over takes the place of the one before, without a sound.
+ * A VoIP push is handed to the app; an alert is shown by the phone, and an extension of the app may change it. The push
+ * that the ring is over takes the place of the previous one, without a sound.
  */
 function bodyOf({ type, payload }: PushMessage, voip: boolean): object {
   if (voip) return { aps: {}, ...payload }
@@ -243,7 +243,7 @@ function postOver(
   let text = ''
   let read = 0
   let informational = 0
-  // The whole connection ends: whoever sends this sends more of it.
+  // The whole connection ends: a server that sends this sends more of it.
   const tooLarge = () => {
     reject(new TooLarge())
     session.destroy()

@@ -117,7 +117,7 @@ export function createAsleep(options: AsleepOptions, atLast: AtLast) {
 
 export const isServed = ({ address }: Device, sender: Pick<Sender, 'serves'>) => sender.serves(address.platform)
 
-/** What a backend that wakes devices itself hears of those that are due. */
+/** The due devices, for a backend that wakes them itself. */
 export function wakeDevices(sleepers: readonly Sleeper[], sender: Pick<Sender, 'serves'>): WakeDevice[] {
   return sleepers.map(({ deviceId, device }) => {
     const platform = device?.address.platform ?? null

@@ -124,7 +124,7 @@ function createSeenOf({ sessions }: Pick<CancellingOptions, 'sessions'>) {
 
 type Seen = SeenSession & { readonly participant: Participant }
 
-/** Of a group only members with a device that was woken have to be asked about, where that is known. */
+/** Of a group only members with a device that was woken matter, if that is known. */
 function rungAmong(step: Step, woken: ReadonlySet<string> | undefined): readonly Participant[] {
   const quiet = quietSince(step)
   if (step.call.group === undefined || woken === undefined) return quiet
@@ -132,7 +132,7 @@ function rungAmong(step: Step, woken: ReadonlySet<string> | undefined): readonly
   return quiet.filter(({ userId }) => members.has(userId))
 }
 
-/** Where the session that decided is still seen. */
+/** The device of the session that decided, if it is still seen. */
 function deviceOfAuthor({ event }: Step, seen: readonly Seen[]): string | null | undefined {
   return seen.find(({ sessionId }) => sessionId === event.by?.sessionId)?.deviceId
 }

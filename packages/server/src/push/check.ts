@@ -7,7 +7,7 @@ import { createFcm, type FcmOptions } from './fcm.ts'
 import { apnsOf, fcmOf, type PushConfig } from './open.ts'
 import type { Pushed, PushMessage } from './service.ts'
 
-/** What one push service said. It takes the credentials where there is no problem. */
+/** What one push service said. It takes the credentials if there is no problem. */
 export interface TriedService {
   readonly platform: 'fcm' | 'apns'
   readonly url: string
@@ -81,7 +81,7 @@ export async function tryApns(options: ApnsOptions, ms = answerMs): Promise<Trie
   service.close()
   const isGoodSomewhere = tried.some(({ problem }) => problem === undefined)
   return tried.map(({ url, pushed, problem }) => {
-    // Apple makes keys for one of the two: whoever wants no other needs no other.
+    // Apple makes keys for one of the two: an operator who needs no other can leave it.
     const isOfTheOther = isGoodSomewhere && isForOtherEnvironment(pushed)
     return {
       platform: 'apns',

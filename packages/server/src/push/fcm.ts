@@ -103,7 +103,7 @@ class AccessRefused extends Error {
   }
 }
 
-/** What is no object of JSON says nothing. */
+/** A text that is not a JSON object says nothing. */
 function readObject(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text))
@@ -114,7 +114,7 @@ function readObject(text: string): Record<string, unknown> {
 
 const accessFailed = (reason: string) => Object.assign(new Error(), { code: `no access token: ${reason}` })
 
-/** No status came. Google is no stranger: the cause may be read by everyone. */
+/** No status came. Google is not a stranger: everyone may read the cause. */
 function unanswered(answer: Answer & { ok: false }): Pushed {
   return { result: 'failed', reason: answer.cause ?? answer.error }
 }
@@ -161,7 +161,7 @@ function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, post: Post
   }
 }
 
-/** What a promise gives, unless the signal comes first: then its reason is thrown. */
+/** The result of the promise, unless the signal comes first: then its reason is thrown. */
 function endedBy<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>()
   const end = () => reject(signal.reason)

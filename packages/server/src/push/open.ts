@@ -44,7 +44,7 @@ function servicesOf(config: PushConfig, now: () => number): PushServices {
   }
 }
 
-/** Undefined where there are no credentials. */
+/** Undefined if there are no credentials. */
 export function fcmOf({ fcmCredentials, fcmUrl }: PushConfig, now: () => number): FcmOptions | undefined {
   return fcmCredentials === null ? undefined : { credentials: fcmCredentials, url: fcmUrl, now }
 }

@@ -94,7 +94,7 @@ async function stopAtMembers(rings: Rings, ring: Ring | undefined, quiet: readon
   const members = quiet.map(({ userId }) => memberOf(ring, userId))
   for (const member of members) member.endsHere = true
   await rings.leave(members)
-  // They are told with all others that were woken there.
+  // They hear it with all others that were woken there.
   const left = new Set(quiet.map(({ userId }) => userId))
   for (const device of ring.sending) if (left.has(device.participant.userId)) ring.sending.delete(device)
 }

@@ -29,7 +29,7 @@ export function createDeviceEndpoints(deps: DeviceDeps) {
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
       const address = addressOf(checked.value)
       if (typeof address === 'string') return failure('INVALID_REQUEST_BODY', { message: address })
-      // A body may take its time: who was sent away or erased meanwhile is not to be known again [SRV2].
+      // A body may take its time: a participant who was sent away or erased meanwhile must not be known again [SRV2].
       const token = bearerToken(request.headers.get('authorization'))
       if (token === undefined || !tokens.verify(token).ok) return failure('AUTH_TOKEN_INVALID')
       await devices.put({ participant, deviceId, address, registeredAt: clock.now() })

@@ -32,7 +32,7 @@ export interface PushService<A extends PushAddress = PushAddress> {
   close(): void
 }
 
-/** Which push service an address is of: one that hangs is told from the others by it. */
+/** The push service of an address: it tells one that hangs from the others. */
 export function originOf(address: PushAddress): string {
   if (address.platform === 'webpush') return URL.parse(address.endpoint)?.origin ?? ''
   return address.platform === 'apns' ? address.environment : ''
@@ -51,7 +51,7 @@ export function retryAfterOf(value: string | null | undefined, now: number): { r
   return Number.isNaN(at) ? {} : { retryAfterMs: Math.max(0, at - now) }
 }
 
-/** What no status says: no answer in time, no connection. Codes of the system and of TLS say enough. */
+/** No status says this: no answer in time, no connection. Codes of the system and of TLS say enough. */
 export function failedBy(error: unknown): Pushed {
   const { code, name } = error as NodeJS.ErrnoException
   return { result: 'failed', reason: name === 'AbortError' || name === 'TimeoutError' ? 'timeout' : (code ?? name) }

@@ -5,16 +5,16 @@ import type { Devices } from '../ports/devices.ts'
 export const peopleAtOnce = 100
 
 /**
- * What a device is called among those that were woken for a call. A `device_id` belongs to one person only, so a call to
- * a group also says whose it is. Where the members are rung in turn, the name has the number of the turn: each turn wakes
- * anew [GROUP1].
+ * The name of a device among those that were woken for a call. A `device_id` belongs to one person only, so a call to a
+ * group also says whose it is. If the members are rung in turn, the name has the number of the turn: each turn wakes anew
+ * [GROUP1].
  */
 export function wakeName({ group }: Pick<Call, 'group'>, { userId }: Participant, deviceId: string): string {
   if (group === undefined) return deviceId
   return JSON.stringify(group.turns === undefined ? [userId, deviceId] : [userId, deviceId, group.turns.count])
 }
 
-/** What a device is called whenever it was woken: its name without the turn. */
+/** The name of a device in any turn: its name without the turn. */
 export function nameInAnyTurn({ group }: Pick<Call, 'group'>, name: string): string {
   return group === undefined ? name : JSON.stringify((JSON.parse(name) as unknown[]).slice(0, 2))
 }

@@ -30,7 +30,7 @@ export function acknowledge(session: Session, call: string): boolean {
   return true
 }
 
-/** The session is about to be told the accept of a call once more: what a base one has of answers to older offers is forgotten. */
+/** The session is about to get the accept of a call once more: a base session forgets its answers to older offers. */
 export function forgetOldAnswers(session: Session, call: string): void {
   const { identity, log } = session
   if (identity.extended || log === undefined || hasOfferedEarly(session, call)) return
@@ -40,7 +40,7 @@ export function forgetOldAnswers(session: Session, call: string): void {
   if (log.all().some(({ push }) => isOldAnswer(push, call))) log.retain(({ push }) => !isOldAnswer(push, call))
 }
 
-/** The same of what goes to another session of the participant, where its client is told the accept again there. */
+/** The same for messages that go to another session of the participant, whose client gets the accept again there. */
 export function withoutOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): readonly LogEntry[] {
   const isToldAgain = entries.some(({ seq, push }) => push.kind === 'state' && wasHanded(session, seq))
   // Without an answer since that accept, candidates may belong to an offer of the peer, or to none.

@@ -2,7 +2,7 @@ import type { Push } from '../ports/push.ts'
 import type { Holding } from '../ports/sessions.ts'
 import type { Kept, Parcel } from './parcel.ts'
 
-/** What a session knows of one call. It is plain data: a copy of the session is its JSON. */
+/** The knowledge of a session about one call. It is plain data: a copy of the session is its JSON. */
 export interface SessionCall {
   isRinging?: boolean | undefined
   /** The session has the place of its side; `unsettled`: it took that place only by connecting [PLACE2]. */
@@ -13,13 +13,13 @@ export interface SessionCall {
   placeVersion?: number | undefined
   /** The last version of the call that was sent to the client. */
   version?: number | undefined
-  /** The last version in which the client was told of the other side's absence [PEER1]. */
+  /** The last version of the other side's absence that the client got [PEER1]. */
   peerVersion?: number | undefined
-  /** A new session's client was told how the call ended, or that it rings no more, before the session had looked [WS4]. */
+  /** A new session's client heard how the call ended, or that it rings no more, before the session had looked [WS4]. */
   wasToldFirst?: boolean | undefined
-  /** The call is over, and the session knows. Nothing of the call is told after that [ORD2]. */
+  /** The call is over, and the session knows. The session gets nothing of the call after that [ORD2]. */
   isOver?: boolean | undefined
-  /** What the peer sends, as it said last [MEDIA1]. */
+  /** The peer's last word about its media [MEDIA1]. */
   media?: Push | undefined
   /** The media flows, so that the client has the pushes up to this seq, also without a pong [PLACE5]. */
   acknowledgedSeq?: number | undefined
@@ -117,7 +117,7 @@ export function ringsAt({ calls }: Knowing, call: string): boolean {
   return calls?.get(call)?.isRinging === true
 }
 
-/** Whether the client was told anything of the call, or has to do with it. */
+/** Whether the client has heard anything of the call, or has to do with it. */
 export function isAware({ calls }: Knowing, call: string): boolean {
   const known = calls?.get(call)
   return known !== undefined && (isThere(known) || known.version !== undefined || known.isOver === true)

@@ -11,7 +11,7 @@ export interface Change {
   readonly isChanged: boolean
   /** It was never saved, or is to be saved once more: all of it is written. */
   readonly isWhole: boolean
-  /** Somebody else may have to go on with it: what it is told is written, and not only that it is there. */
+  /** Another node may have to go on with it: its pushes are written, and not only that it is there. */
   readonly hasCopy: boolean
   readonly log: LogChange | undefined
 }
@@ -28,11 +28,11 @@ export interface Changes {
   tear(session: Session): void
   /** It could not be written: the next save does. */
   failed(change: Change): void
-  /** Whether anybody who waits for a save has to wait, or was told of what is lost. */
+  /** Whether nothing has to wait for a save, or to hear of a loss. */
   readonly isEmpty: boolean
-  /** Something that was told is lost: whoever waits for the next save hears so. */
+  /** Something that was sent is lost: everything that waits for the next save hears so. */
   lost(): void
-  /** Whether that was so since this was asked last. */
+  /** Whether that was so since the last call of this. */
   takeLost(): boolean
   /** What a save has to write; it counts as saved then. */
   take(): Change[]

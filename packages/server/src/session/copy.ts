@@ -21,7 +21,7 @@ interface Codec<T> {
   readonly read: (saved: never, from: Origin) => T
 }
 
-/** What a reader knows beside a field. */
+/** The reader's knowledge besides a field. */
 interface Origin {
   readonly log: readonly LogEntry[]
   /** The last seq of the log. */

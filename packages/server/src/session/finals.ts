@@ -19,7 +19,10 @@ export interface Finals {
   detachedWithFinal(participant: Participant, call: string): readonly Session[]
   /** The notice that waits in one session goes to another one of its device, which has looked before it came. */
   inherit(from: string, to: string, call: string): void
-  /** A session without a socket was told how a call ended: sessions of its device that came meanwhile have looked before that. */
+  /**
+   * A session without a socket has heard how a call ended: sessions of its device that came meanwhile have looked before
+   * that.
+   */
   passOn(source: Session, push: Push): void
 }
 
@@ -37,7 +40,7 @@ export function createFinals(registry: Registry, { append }: Sending): Finals {
     }
     registry.changes.changed(target)
     const wasTold = (call: string) => target.calls?.get(call)?.wasToldFirst === true
-    // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
+    // If one of its sockets had the place, the device hears how the call ended, not that another socket answered.
     for (const kind of ['final', 'stop'] as const) {
       const isWanted = (push: Push) => push.kind === kind && !wasTold(push.call)
       for (const source of sources) if (isForDevice(source, target)) passing.giveFinals(source, target, isWanted)
@@ -106,7 +109,7 @@ function createPassing({ changes: { changed }, forgetIfUnused }: Registry, appen
     }
   }
 
-  /** Its device has heard of it: whoever comes back next does not hear that another one answered, where it did itself. */
+  /** Its device has heard of it: the next client of the device does not hear that another one answered, if it did itself. */
   function dropFinals(source: Session, matches: (push: Push) => boolean): void {
     // Without a name it may be another one.
     if (typeof source.identity.deviceId !== 'string') return

@@ -12,7 +12,7 @@ export interface LogEntry {
   readonly bytes: number
 }
 
-/** What has changed in a log since it was saved last: all of it, or its begin and its end. */
+/** The changes of a log since the last save: all of it, or its beginning and its end. */
 export interface LogChange {
   /** It was changed in its middle: `added` is all of it. */
   readonly whole: boolean
@@ -30,8 +30,8 @@ export interface LogChange {
 const mostUnsaid = 64
 
 /**
- * What a session was sent and has not proven to have received, in order. A ring over an array: entries leave at the
- * head, so the array is cut only now and then.
+ * The pushes that a session was sent and has not proven to have received, in order. A ring over an array: entries leave
+ * at the head, so the array is cut only now and then.
  */
 export class SessionLog {
   private entries: LogEntry[] = []

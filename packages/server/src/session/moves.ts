@@ -20,7 +20,7 @@ export interface Moves {
   /** A place passes on to a session of another process: what goes along. Again the same, until `gave`. */
   give(sessionId: string, call: string, version: number, isTaken?: boolean): Parcel | undefined
   gave(sessionId: string, call: string): void
-  /** The place, and what came along with it from another process. False where there is no such session. */
+  /** The place, and what came along with it from another process. False if there is no such session. */
   accept(call: string, to: string, parcel: Parcel, how: AcceptHow): boolean
   /** A place passed on, or its call is over. */
   leave(session: Session, call: string): void
@@ -47,7 +47,7 @@ export function createMoves(
       const target = get(to)
       if (target === undefined) return false
       if (source === undefined || source === target) return true
-      // Where it has passed on again, it is not to be taken back.
+      // If it has passed on again, it must not be taken back.
       if (!hold(target, call, settled, version)) return true
       changed(target)
       accept(target, call, give(source, call, version, isTaken), gate, append)

@@ -31,7 +31,7 @@ export function isNews(session: Session, push: Push): boolean {
   return true
 }
 
-/** What its client did not list is never told it, nor kept for it [EXT6]. */
+/** A push that its client did not list is never sent to it, nor kept for it [EXT6]. */
 function understands({ identity: { can = [] } }: Session, { needs }: Push): boolean {
   return needs === undefined || can.includes(needs)
 }
@@ -45,7 +45,7 @@ function noteTold(session: Session, call: string): void {
   if (!session.hasLooked) callOf(session, call).wasToldFirst = true
 }
 
-/** Whether it was told that version of the call, or a later one, or its end. */
+/** Whether it has heard that version of the call, or a later one, or its end. */
 export function knowsOf({ calls }: Session, { call, version }: Push): boolean {
   const known = calls?.get(call)
   if (known === undefined) return false
@@ -65,18 +65,21 @@ function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {
   return true
 }
 
-/** What it was told last of the other side's absence. */
+/** Notes the last version of the other side's absence that it heard. */
 export function notePeerVersion(session: Session, call: string, version: number): void {
   const known = callOf(session, call)
   known.peerVersion = Math.max(version, known.peerVersion ?? 0)
 }
 
-/** Remembers what a peer said last of its media: whoever comes to have the place is told [MEDIA1]. */
+/** Remembers the last word of a peer about its media: the next holder of the place hears it [MEDIA1]. */
 export function noteMedia(session: Session, push: Push): void {
   if (push.kind === 'media' && !knowsOver(session, push.call)) callOf(session, push.call).media = push
 }
 
-/** What the peers of its calls said last of their media, and its client, which saw everything up to `seq`, does not find in its log. */
+/**
+ * The last words of its peers about their media that its client, which saw everything up to `seq`, does not find in its
+ * log.
+ */
 export function untoldMedia({ calls, log }: Session, seq: number): readonly Push[] {
   const told = log?.find((entry) => entry.seq > seq && entry.push.kind === 'media') ?? []
   const media = [...(calls?.values() ?? [])].flatMap(({ media }) => media ?? [])
@@ -91,7 +94,7 @@ export function awaitsState(session: Session, { kind, call }: Push): boolean {
   return waits !== undefined && waits.length > 0
 }
 
-/** What it was told last of a call. */
+/** Notes the last version of a call that it heard. */
 export function noteVersion(session: Session, { call, version }: Pick<Push, 'call' | 'version'>): void {
   if (version === undefined) return
   const known = callOf(session, call)

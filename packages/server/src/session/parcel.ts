@@ -7,19 +7,19 @@ export interface Kept {
   taken: boolean
 }
 
-/** What goes along when a place passes on to another session of the participant [PLACE2]. */
+/** The messages that go along when a place passes on to another session of the participant [PLACE2]. */
 export interface Parcel {
-  /** The same as long as it may be given again: whoever has it takes it once. */
+  /** The same as long as it may be given again: a session takes it once. */
   readonly id: string
   /** Everything went along with another one before: this brings nothing. */
   readonly isPassed?: true
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
   /** The version of the call that the session knows, and of the other side's absence: older pushes are no news. */
   readonly told?: readonly [version: number, peerVersion: number]
-  /** What the peer sends, as it said last [MEDIA1]. */
+  /** The peer's last word about its media [MEDIA1]. */
   readonly media: Push | undefined
   readonly kept: Kept | undefined
-  /** What is held back; null: nothing is any more. */
+  /** The relays that are held back; null: the gate is open. */
   readonly gate: readonly Push[] | null | undefined
   /** Which requests were taken, of each sender, as text. */
   readonly taken: readonly (readonly [sender: string, taken: string])[]

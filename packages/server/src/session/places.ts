@@ -17,8 +17,8 @@ const mostSenders = 16
 const mostAccepted = 16
 
 /**
- * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. Its calls do not
- * ring there any more: only an answered call has places.
+ * The messages about a call that its client was not proven to have received, for the next holder of its place [PLACE2].
+ * Its calls do not ring there any more: only an answered call has places.
  */
 export function takeUnproven(session: Session, wanted: (push: Push) => boolean): LogEntry[] {
   const { log } = session
@@ -27,7 +27,7 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   if (!session.identity.extended) return log.take(({ push }) => matches(push))
   const isUnproven = (seq: number, push: Push) => {
     const call = session.calls?.get(push.call)
-    // What a session got that took the place only by connecting may have come to the wrong tab.
+    // Messages to a session that took the place only by connecting may have come to the wrong tab.
     return (seq > session.provenSeq && seq > (call?.acknowledgedSeq ?? 0)) || call?.place === 'unsettled'
   }
   const isUndelivered = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
@@ -94,7 +94,7 @@ export function closeGate(session: Session, call: string, version = newestVersio
   if (known.gate === undefined && (known.version ?? 0) <= version) known.gate = []
 }
 
-/** What comes first, then what was held back; nothing where there is no gate. */
+/** Appends `first`, then the relays that were held back; nothing if there is no gate. */
 export function openGate(session: Session, call: string, first: readonly Push[], append: Append): void {
   const held = session.calls?.get(call)?.gate
   if (held === undefined || held === null) return

@@ -32,7 +32,7 @@ export function createPushes({ registry, isShared, sending, finals }: PushesOpti
     return result
   }
 
-  /** It rang there, and it is told nothing of what became of it: it has the place, or said so itself. */
+  /** It rang there, and it gets no news of it: it has the place, or said so itself. */
   function silence(session: Session, push: Push): void {
     registry.changes.changed(session)
     // A late sender that says that it rings is not believed.

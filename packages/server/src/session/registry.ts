@@ -4,7 +4,7 @@ import type { Changes } from './changes.ts'
 import { Index } from './index.ts'
 import { createSession, isForgettable, isOpen, loseSocket, openSocket, type Session } from './session.ts'
 
-/** The sessions of one process, by id and by participant. What changes in them is noted for the next save. */
+/** The sessions of one process, by id and by participant. Their changes are noted for the next save. */
 export interface Registry {
   /** The time, as it was said last, in ms since the epoch. */
   now: number

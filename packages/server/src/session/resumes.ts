@@ -48,7 +48,7 @@ export function createResumes(registry: Registry, { append }: Sending, windowMs:
       registry.changes.changed(session)
       if (!canResume(session, request, at, windowMs)) {
         session.broken = true
-        // Its socket was retired for this one: what it had is there for who takes its places.
+        // Its socket was retired for this one: its messages are there for the next holder of its places.
         if (isOpen(session)) registry.disconnect(session, false, at)
         return undefined
       }

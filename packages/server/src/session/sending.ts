@@ -25,7 +25,7 @@ export function createSending(isShared: boolean, registry: Pick<Registry, 'now' 
       if (relay && push.forPlace === true && call?.place === undefined) return 'elsewhere'
       if (hasTaken(session, push)) return relay ? 'kept' : 'dropped'
     }
-    // Nothing of a call comes after its end [ORD2]. Its place may be there for a moment longer: who asks looks again.
+    // Nothing of a call comes after its end [ORD2]. Its place may be there for a moment longer: the sender looks again.
     if (relay && call?.isOver) return push.forPlace === true ? 'elsewhere' : 'dropped'
     if (!relay || push.kind === 'media') changed(session)
     // Relays that are held back go before the call's end: after it nobody opens the gate.
@@ -54,7 +54,8 @@ export function createSending(isShared: boolean, registry: Pick<Registry, 'now' 
     session.log ??= new SessionLog()
     const { socket } = session
     if (socket.is === 'lost') {
-      // What a session cannot hold, its resume will not claim to have; one that nobody resumes has nobody to tell.
+      // A resume of the session does not claim a message that its log could not hold; a session that nobody resumes has no
+      // client to tell.
       if (mayResume(session)) session.log.append(push, at)
       else if (session.log.appendWaiting(push, at) === undefined) return 'full'
       return 'kept'

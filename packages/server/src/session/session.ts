@@ -41,7 +41,7 @@ export interface OpenSocket {
   readonly sink: Sink
   /** False until the state of the participant's calls was read; until then pushes wait in the log. */
   isReady: boolean
-  /** What the socket is handed comes after this seq. */
+  /** The socket gets the pushes after this seq. */
   readonly readyFrom: number
   /** The rings that were reported as unsure; undefined while the client answers pings [PING1]. */
   unsure: Set<string> | undefined
@@ -209,7 +209,7 @@ function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
   return log?.find(isUnproven).map(({ push }) => push.call) ?? []
 }
 
-/** What whoever resumes it finds; its client has everything up to `seq`. */
+/** The session as its resume finds it; its client has everything up to `seq`. */
 export function resumedAt(session: Session, seq: number): ResumedSession {
   const { epoch, upstream } = session
   const ringing = callsThat(session, isRinging)
@@ -334,7 +334,7 @@ function isOfLog({ epoch, earlier, socket }: Session, request: ResumeRequest): b
   return last === earlier?.at(-1) && socket.is === 'lost' && mayBeAhead(socket, request.seq)
 }
 
-/** What its client, or whoever takes its places, is told comes after this seq. */
+/** Its client, or the next holder of its places, gets the pushes after this seq. */
 export function heardSeq(session: Session): number {
   const { socket, log, provenSeq, identity } = session
   if (socket.is === 'open') return socket.isReady ? (log?.last ?? 0) : socket.readyFrom

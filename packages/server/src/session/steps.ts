@@ -33,7 +33,7 @@ export function createSteps({ registry, sending, pushes, moves }: StepsOptions):
       const countKept = () => session.calls?.get(push.call)?.kept?.pushes.length
       const before = countKept()
       const result = keep(session, push)
-      // What was refused, or is there already, costs no save.
+      // A refused message, or one that is there already, costs no save.
       if (countKept() !== before) registry.changes.changed(session)
       return result
     },

@@ -27,7 +27,7 @@ export interface SessionTableOptions {
   readonly onChanged?: () => void
 }
 
-/** What a session table does not do: whether something is saved, and whose a session is by now. */
+/** The parts that a session table does not do: whether something is saved, and where a session is by now. */
 type Beyond = 'confirm' | 'hasMoved' | 'findAt'
 
 /** The sessions of one process, in its memory: no I/O, no clock, no random. */

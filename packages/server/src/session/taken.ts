@@ -31,7 +31,7 @@ export class Taken {
     return n < this.highest && !this.has(n)
   }
 
-  /** What another one has taken counts as taken here, too. */
+  /** The requests that another session has taken count as taken here, too. */
   join(other: Taken): void {
     for (let n = Math.max(1, other.highest - remembered + 1); n <= other.highest; n++) if (other.has(n)) this.take(n)
   }

@@ -32,7 +32,7 @@ export function aboutCall({ callUuid, caller, callee, group }: Call): readonly s
 
 type Subject = Pick<Party, 'userId' | 'role'> & { readonly group?: string | undefined }
 
-/** None of them has a NUL in it, and no UUID has one. A group is itself, whoever of it has answered. */
+/** None of them has a NUL in it, and no UUID has one. A group is one subject, whichever member has answered. */
 function subjectOf({ userId, role, group }: Subject): string {
   return group === undefined ? `${role}\0${userId}` : `${role}\0\0${group}`
 }

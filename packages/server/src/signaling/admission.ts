@@ -86,7 +86,7 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
         refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.'),
       )
     }
-    // Another scheme is no credential here: a browser adds the one of its page's own login.
+    // Another scheme is not a credential here: a browser adds the one of its page's own login.
     const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1]
     if (bearer !== undefined) {
       const verified = tokens.verify(bearer)

@@ -23,7 +23,7 @@ interface ConnectionContextOptions
 /** Of messages that wait for their turn, for one participant [ORD1]. */
 const maxWaitingBytes = 1024 * 1024
 
-/** What all sockets share: who hears what a connection notices, and what is counted over all of them. */
+/** What all sockets share: the listeners of a connection, and the counts over all of them. */
 export function createConnectionContext(options: ConnectionContextOptions): ConnectionContext {
   const { config, connections, sessions, arrivals, dispatch, recorder, clock, timers, journal, onError } = options
   const flushing = createFlushing({ save: options.save, onFailed: options.giveUp, timers })

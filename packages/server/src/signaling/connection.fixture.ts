@@ -32,7 +32,7 @@ interface World {
   wire: string[]
   pings: Uint8Array[]
   unsent: number
-  /** The sum of what it was told of that. */
+  /** The sum of the reports of that. */
   unsentInAll: number
   now: number
   proven: number[]

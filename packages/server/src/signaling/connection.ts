@@ -18,15 +18,15 @@ import { renewedBy } from './welcome.ts'
 /** What all connections of a process have in common. */
 export interface ConnectionContext {
   readonly dispatch: Dispatch
-  /** What waits for the participant on all its sockets. */
+  /** The messages of the participant that wait on all its sockets. */
   readonly backlog: Backlog
   readonly timing: ConnectionTiming
-  /** Where the messages of all sockets are counted; undefined: nowhere. */
+  /** The counts of the messages of all sockets; undefined: none. */
   readonly senders: Senders | undefined
   readonly timers: Timers
   /** Asks for a `flush` at the end of this turn of the event loop. */
   readonly requestFlush: (connection: Connection) => void
-  /** Whether everything that clients are told of is where another node finds it. */
+  /** Whether another node finds everything that clients have got. */
   readonly isSaved: () => boolean
   /** Whether the session is another socket's by now, wherever that is. */
   readonly hasMoved: (connection: Connection) => MaybePromise<boolean>
@@ -60,12 +60,12 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private readonly outlet: Outlet
   upstream: Upstream = { handled: 0, final: 0, replies: [], dropped: 0 }
   private whenIdle: PromiseWithResolvers<void> | undefined
-  /** After a stall it is asked who is at the other end. */
+  /** After a stall it probes the other end. */
   private asking = false
   /** Its client was gone before what it had sent was read. */
   private gone = false
   private malformed = 0
-  /** Rings that it was told of, and is not proven to have received. */
+  /** Rings that it got, and is not proven to have received. */
   private rings: { readonly seq: number; readonly call: string }[] | undefined
   private isSilent = false
   /** Why the service closed it; undefined if its client or the network did. */
@@ -141,7 +141,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
       this.finish(early)
       return early.handedOn
     }
-    // What is on its way takes effect, or is answered, before this one.
+    // A message that is on its way takes effect, or is answered, before this one.
     const handled = Math.max(this.upstream.handled, ahead?.n ?? 0)
     const result = this.gone
       ? dispatch.handleLast(this.session, text, handled)
@@ -198,7 +198,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private finish({ reply, malformed, n, refreshed, isOfLog }: DispatchResult): void {
     if (refreshed !== undefined) this.session = renewedBy(refreshed, this.session)
     if (n !== undefined && this.session.extended) rememberReply(this.upstream, n, reply)
-    // Also where nobody is there to read it: who comes back is told whether it is saved.
+    // Also if nobody is there to read it: a client that comes back hears whether it is saved.
     if (reply !== undefined) this.outlet[isOfLog ? 'sendAck' : 'send'](reply)
     this.malformed = malformed ? this.malformed + 1 : 0
     if (this.malformed >= maxMalformed) this.close(4400, 'malformed messages')
@@ -218,11 +218,11 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.inbox.pause()
   }
 
-  /** What waits is read when the session is still this socket's, and the client gave a sign of life. */
+  /** Waiting messages are read when the session is still this socket's, and the client gave a sign of life. */
   onPaused(): void {
     if (this.asking) return
     this.asking = true
-    // Before the end of the socket is seen to: its own end is no move.
+    // Before the end of the socket is seen to: its own end is not a move.
     const moved = this.context.hasMoved(this)
     // The pong of a probe that began before may be among what waits.
     Promise.all([moved, Promise.resolve(this.outlet.probe).then(() => this.probe())])
@@ -275,7 +275,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.context.requestFlush(this)
   }
 
-  /** What the client is owed until now is written with the next flush, once it is saved. */
+  /** The texts that the client is owed until now are written with the next flush, once they are saved. */
   seal(): void {
     this.outlet.seal()
   }
@@ -347,7 +347,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   close(code: CloseCode, reason: string, cause = reason): void {
     if (this.state !== 'open') return
-    // An extended client that is told what another node does not find would miss what gets the same number there.
+    // An extended client that gets a push that another node does not find would miss the one with the same number there.
     if (!this.session.extended || this.context.isSaved()) this.outlet.writeAll()
     // Who reads too slowly was closed just now.
     if (!this.isOpen) return

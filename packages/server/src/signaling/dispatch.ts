@@ -69,11 +69,11 @@ export interface Dispatch {
 export interface DispatchOptions extends RequestsOptions {
   readonly parse: MessageParser
   readonly onError: (error: unknown, event: string) => void
-  /** What a client asked for was answered, with an error where it was refused [LOG2]. */
+  /** A request of a client was answered, with an error if it was refused [LOG2]. */
   readonly onAnswered: (session: SignalingSession, asked: Asked | undefined, error: ErrorBody | undefined) => void
 }
 
-/** What a message asked for; its data where it was good. */
+/** The request of a message; its data if it was good. */
 interface Asked {
   readonly event: string
   readonly data: object
@@ -209,7 +209,7 @@ function askedBy({ event }: ParsedMessage & { kind: 'error' }): Asked | undefine
   return event && { event, data: {} }
 }
 
-/** What another one may follow before it is answered [ORD1]. */
+/** An event that another one may follow before it is answered [ORD1]. */
 function isRelay(event: ClientEventName): boolean {
   return (
     event === 'webrtc.ice_candidate' || event === 'webrtc.offer' || event === 'webrtc.answer' || event === 'call.media'

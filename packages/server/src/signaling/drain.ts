@@ -6,7 +6,7 @@ export interface DrainOptions {
   readonly spreadMs: number
   /** After this time, in ms from the beginning, the drain waits for nobody any more. */
   readonly limitMs: number
-  /** Closes when what came on the socket before is done. */
+  /** Closes when the messages that came on the socket before are done. */
   readonly part: (connection: Connection) => void
   /** Whether the session has a place, or rings as a callee. */
   readonly inCall: (sessionId: string) => Promise<boolean>
@@ -38,7 +38,7 @@ export async function drain(connections: readonly Connection[], options: DrainOp
     const now = monotonic()
     const later: Departure[] = []
     for (const departure of waiting) {
-      // Where the sessions' store is away, each question takes its time.
+      // If the sessions' store is away, each question takes its time.
       if (monotonic() >= begin + limitMs) break
       const { connection, isInCall, at } = departure
       if (!connection.isOpen) continue
@@ -53,7 +53,7 @@ export async function drain(connections: readonly Connection[], options: DrainOp
   }
 }
 
-/** The moments are drawn for all; the earlier ones are for who is in no call. */
+/** The moments are drawn for all; clients without a call get the earlier ones. */
 async function plan(
   connections: readonly Connection[],
   begin: number,

@@ -7,7 +7,7 @@ export interface ExtendedRequest {
   readonly resume: ResumeRequest | undefined
   /** The n of the last request whose reply the client has seen. */
   readonly replied: number
-  /** What the client understands beside; absent where it lists nothing that is known here [EXT6]. */
+  /** Capabilities of the client; absent if it lists none that is known here [EXT6]. */
   readonly can?: readonly Capability[]
 }
 

@@ -2,7 +2,7 @@ import type { Cancel, Timers } from '../ports/clock.ts'
 import type { Connection } from './connection.ts'
 
 export interface FlushingOptions {
-  /** Resolves when what clients are told of until now is saved; undefined where nothing has to be waited for. */
+  /** Resolves when everything that clients have got until now is saved; undefined if there is nothing to wait for. */
   readonly save: () => Promise<void> | undefined
   /** Something went wrong with this one; the others are still served. */
   readonly onFailed: (connection: Connection, error: unknown) => void
@@ -16,7 +16,7 @@ export interface FlushingOptions {
 export interface Flushing {
   /** This one is owed something: it is written at the end of this turn. */
   request(connection: Connection): void
-  /** Whether everything that clients are told of is where another node finds it. */
+  /** Whether another node finds everything that clients have got. */
   isSaved(): boolean
 }
 

@@ -1,7 +1,7 @@
 import { messageLimits } from '@ringwire/protocol/envelope'
 import { fitsBytes } from '@ringwire/protocol/text'
 
-/** Stands for bytes that are no text: they are no envelope either [ENV1]. */
+/** Stands for bytes that are not text: they are not an envelope either [ENV1]. */
 const unreadable = '\0'
 
 /** The text of a frame; a binary frame with UTF-8 is read as text [ENV1]. Undefined if it is larger than a message may be. */

@@ -38,7 +38,7 @@ export interface GatewayOptions {
   readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt' | 'key'>) => boolean
   readonly localLimits: LocalLimits
   readonly sessions: SessionSockets & SessionLookup & Pick<SessionPushes, 'append'>
-  /** Resolves when everything that clients are told until now is saved; undefined if nothing has to be waited for. */
+  /** Resolves when everything that clients have got until now is saved; undefined if there is nothing to wait for. */
   readonly save: () => Promise<void> | undefined
   readonly arrivals: Arrivals
   readonly dispatch: Dispatch

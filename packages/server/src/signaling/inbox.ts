@@ -4,9 +4,9 @@ import type { MaybePromise } from '../ports/maybe.ts'
 import { aboutCall } from './about.ts'
 import type { DispatchResult, Refusal } from './dispatch.ts'
 
-/** What may wait on one socket [ORD1]; bytes are counted in UTF-16 code units. */
+/** The most that may wait on one socket [ORD1]; bytes are counted in UTF-16 code units. */
 export const inboxLimits = { messages: 512, bytes: 256 * 1024 } as const
-/** What may be on its way to other nodes from one socket before the next one waits; bytes in UTF-16 code units. */
+/** The most that may be on its way to other nodes from one socket before the next message waits; bytes in UTF-16 code units. */
 export const underWayLimits = { messages: 64, bytes: 128 * 1024 } as const
 
 /** Whose messages these are. */
@@ -16,8 +16,8 @@ export interface InboxOwner {
   /** Does what a message asks for, and never rejects; the next one's turn is when it is done. */
   handle(message: Message): MaybePromise<void>
   /**
-   * What a message is about: one that waits for a sign of life may be overtaken by what shares nothing with it. Undefined:
-   * it overtakes nothing, and nothing overtakes it.
+   * The subjects of a message: messages that share none of them may overtake one that waits for a sign of life.
+   * Undefined: it overtakes nothing, and nothing overtakes it.
    */
   aboutOf(message: Message): readonly string[] | undefined
   /** The call that a message hangs up. */
@@ -40,7 +40,7 @@ export interface InboxOwner {
 
 const isEarly = (message: Message) => message.isEarly
 
-/** What waits for somebody outside, and what hangs it up. */
+/** A message that waits for an answer from outside, and how to hang it up. */
 interface Outside {
   readonly callUuid: string | undefined
   readonly abort: AbortController
@@ -56,7 +56,7 @@ export class Message implements Waiter {
   /** Its bytes are counted as waiting. */
   isHeld = false
   isUnderWay = false
-  /** What it asks for was done before its turn [HOOK5]. */
+  /** Its request was done before its turn [HOOK5]. */
   isEarly = false
   /** Then: how it is answered. */
   result: DispatchResult | undefined
@@ -98,7 +98,7 @@ export class Message implements Waiter {
  */
 export class Inbox {
   private readonly owner: InboxOwner
-  /** What has no turn yet. */
+  /** Messages that have no turn yet. */
   private queue: Message[] | undefined
   /** Those that wait for a sign of life, and those that wait for these. */
   private aside: Message[] | undefined
@@ -108,7 +108,7 @@ export class Inbox {
   private ahead: UnderWay | undefined
   /** Those that wait for somebody outside. */
   private outside: Map<Message, Outside> | undefined
-  /** What is done early takes its turn, too; undefined when the last one of them is done. */
+  /** Early requests take their turn, too; undefined when the last one of them is done. */
   private early: Promise<boolean> | undefined
   private underWayMessages = 0
   private underWayBytes = 0

@@ -23,7 +23,7 @@ export interface ConnectionTiming {
 /** Whose texts these are. */
 export interface OutletOwner {
   readonly isOpen: boolean
-  /** Its pushes are: a client that goes on elsewhere is asked for the last that it has [RES1]. */
+  /** Its pushes have numbers: a client that goes on elsewhere names the last one that it has [RES1]. */
   readonly isNumbered: boolean
   /** Its replies are proven as its pushes are [EXT2]. */
   readonly upstream: Upstream
@@ -42,20 +42,20 @@ export interface OutletOwner {
 export const maxUnsentBytes = 1024 * 1024
 /** Call pushes are followed by a ping at most this often, or after `proofPushes` of them [PLACE5]. In ms. */
 const proofIntervalMs = 1_000
-/** Unproven pushes stay in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
+/** Unproven pushes stay in a log. If there are many, each collection of garbage stops all relays for milliseconds. */
 const proofPushes = 32
 /** Without a pong for this long, a socket at which a call rings is unsure [PING1]. In ms. */
 const silentMs = 2_000
 /** After a timer that may have been late: time to read what came while the process was away, in ms. */
 const readingMs = 100
-/** Why a client was asked for a sign of life that did not come [LOG2]. */
+/** Why the missing sign of life was expected of a client [LOG2]. */
 const keepAlive = 'no pong to a keep-alive'
 const unprovenPush = 'no pong after a push'
 const probed = 'no answer to a probe'
 
 interface OutstandingPing {
   readonly counter: number
-  /** What its pong proves: every push, and every reply, up to here. */
+  /** Its pong proves every push, and every reply, up to here. */
   readonly seq: number
   readonly replied: number
   readonly sentAt: number
@@ -75,7 +75,7 @@ export class Outlet {
   private texts: string[] | undefined
   /** The texts among them that say that a relay is in the receiver's log [EXT3]. */
   private acks: string[] | undefined
-  /** What waits until it is saved, and up to which push and which reply it goes. */
+  /** Texts that wait until they are saved, and up to which push and which reply they go. */
   private sealed: string[] | undefined
   private sealedAcks: string[] | undefined
   private sealedSeq = 0
@@ -140,11 +140,11 @@ export class Outlet {
     return this.written
   }
 
-  /** What there is until now is written with the next flush; what comes later is not. */
+  /** The texts until now are written with the next flush; later ones are not. */
   seal(): void {
     if (this.texts !== undefined) {
       if (this.sealed === undefined) this.sealed = this.texts
-      // It may be asked to twice before a save is through.
+      // It may have to seal twice before a save is through.
       else this.sealed.push(...this.texts)
       for (const text of this.texts) this.sealedLength += text.length
       this.texts = undefined
@@ -224,7 +224,7 @@ export class Outlet {
     if (this.measure() > maxUnsentBytes) this.owner.close(4008, 'reads too slowly')
   }
 
-  /** What waits in the socket now, in bytes. */
+  /** The bytes that wait in the socket now. */
   measure(): number {
     const bytes = this.socket.getBufferedAmount()
     this.counted(bytes)
@@ -302,7 +302,7 @@ export class Outlet {
     return this.pings?.find((ping) => ping.counter === counter)
   }
 
-  /** The answer to the question that was asked last, if it is still open. */
+  /** The answer to the last probe, if it is still open. */
   get probe(): Promise<boolean> | undefined {
     return this.probing?.promise
   }

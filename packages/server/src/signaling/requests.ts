@@ -50,7 +50,7 @@ export type HandleRequest = (
   waiter: Waiter | undefined,
 ) => MaybePromise<Answer>
 
-/** What each request does, and what is answered. */
+/** The effect of each request, and its answer. */
 export function createRequests(options: RequestsOptions): HandleRequest {
   const { calls, relay, quality, activeCalls, now } = options
 
@@ -146,7 +146,7 @@ function refresh({ verify, renew, presence }: RequestsOptions, session: Requesti
   const { claims } = verified
   const same = sameParticipant(claims.participant, session.participant) && claims.deviceId === session.deviceId
   if (!same) return refused('AUTH_TOKEN_INVALID')
-  // What the session has already, as a sign of life: nothing is new.
+  // The token that the session has already, as a sign of life: nothing is new.
   if (claims.expiresAt !== session.expiresAt) renew(session, claims.expiresAt)
   // The new token may not allow it to watch the same participants any more [PRES1].
   presence.restrict(session, claims.allowedPeerRoles)
@@ -171,7 +171,7 @@ const own: readonly ClientEventName[] = [
   'call.transfer',
 ]
 
-/** What a token may permit or not; the rest is the session's own business. */
+/** Whether a token may permit the event or not; the others are the session's own business. */
 function isAction(event: ClientEventName): boolean {
   return !own.includes(event)
 }

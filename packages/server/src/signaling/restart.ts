@@ -46,7 +46,7 @@ export function createCloseAll({ connections, sessions, leaving, timers, onError
     if (connections.size === 0) return leaving.allLeft()
     const jitterMs = windowMs > 0 ? spreadJitterMs : Math.min(30_000, connections.size * 2)
     const reason = reasonOf(jitterMs)
-    // When a second signal hurries the stop, some clients were told another jitter.
+    // When a second signal hurries the stop, some clients got another jitter.
     leaving.expectBack(jitterMs + lateBackMs)
     if (windowMs > 0) {
       await drain([...connections.keys()], {

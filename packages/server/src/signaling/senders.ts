@@ -8,12 +8,12 @@ const times = 10
 /** and this many times the burst: messages that are read at once keep everybody else waiting. */
 const bursts = 5
 
-/** What all sockets of one participant send to this node together [WS7]: more sockets are not more of everything. */
+/** The messages of all sockets of one participant to this node [WS7]: more sockets are not more of everything. */
 export class Sender {
   readonly participant: string
-  /** What is read of its messages. */
+  /** The budget for messages that are read. */
   private readonly messages: Bucket
-  /** What is over the limits, and pings. */
+  /** The budget for messages over the limits, and pings. */
   private readonly excess: Bucket
   /** How many sockets are counted here. */
   sockets = 0

@@ -4,7 +4,7 @@ const stallMs = 3_000
 export interface StallWatch {
   /**
    * Called before anything is read from a client: what comes first after a stall may come before any timer. Answers the
-   * time: whoever reads needs it, and a look at the clock for each message shows.
+   * time: its callers need it, and a look at the clock for each message shows in measurements.
    */
   look(): number
 }

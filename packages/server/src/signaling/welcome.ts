@@ -4,7 +4,7 @@ import type { Arrival } from '../calls/arrivals.ts'
 import type { SignalingSession } from './dispatch.ts'
 import type { ExtendedRequest } from './extended-query.ts'
 
-/** The session that a token stands for, and what it is told first. */
+/** The session of a token, and the first messages that it gets. */
 export function sessionOf(
   claims: SessionClaims,
   sessionId: string,

@@ -27,7 +27,7 @@ import { openSqliteContent, type SqliteContent } from './sqlite/content.ts'
 
 /**
  * Copies a data directory that nobody serves into a database that nobody serves, in one transaction: whenever it is
- * interrupted, nothing was copied, and it can be run again. Where the commit itself was interrupted, the next run finds
+ * interrupted, nothing was copied, and it can be run again. If the commit itself was interrupted, the next run finds
  * everything there and says so. Before the commit both sides are counted and compared.
  *
  * Rejects with a MigrationRefusal, or with a StoreError where one of the two cannot be used.

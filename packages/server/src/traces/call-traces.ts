@@ -24,7 +24,7 @@ import { type Attributes, type Span, spanText } from './otlp.ts'
 export interface CallTraces {
   /** This process committed a step. */
   committed(step: Step): void
-  /** Everybody was told of it. */
+  /** The step has reached everybody. */
   told(step: Step): void
   /** The first message of its kind went from one side to the other through this process. */
   relayed(ref: CallRef, side: Side, event: string): void
@@ -49,7 +49,7 @@ export interface CallTracesOptions {
   readonly participants: boolean
 }
 
-/** A step that not everybody was told of by then is a span without the rest: other nodes may tell it. In ms. */
+/** A step that has not reached everybody by then is a span without the rest: other nodes may send it. In ms. */
 const toldMs = 5_000
 /** The most steps that wait for their delivery; later ones are spans at once. */
 const mostUntold = 10_000
@@ -81,7 +81,7 @@ export function createCallTraces(options: CallTracesOptions): CallTraces {
     },
     told: untold.told,
     relayed(ref, side, event) {
-      // What follows later in a call is a change of its media.
+      // A later step of a call is a change of its media.
       const status = known(ref)?.status
       if (status === 'connected') return
       const at = now()
@@ -120,7 +120,7 @@ export function createCallTraces(options: CallTracesOptions): CallTraces {
   }
 }
 
-/** Steps that were committed here, until everybody was told of them. */
+/** Steps that were committed here, until they have reached everybody. */
 function createUntold(now: () => number, tell: (step: Step, isTold: boolean) => void) {
   const steps = new Map<string, Step>()
   const nameOf = ({ call }: Step) => `${call.version} ${callKey(call)}`
@@ -182,7 +182,7 @@ function rootOf(trace: CallTrace, call: OverCall, participants: boolean): Span {
   return { spanId: trace.rootId, name: 'call', kind: 'internal', from: call.startedAt, to: call.endedAt, attributes }
 }
 
-/** The same as in the log [LOG2]: whoever knows a participant can look for it. */
+/** The same as in the log [LOG2]: somebody who knows a participant can look for it. */
 function hashOf(product: string, role: string, userId: string): string {
   return createHash('sha256').update(`${product}\0${role}\0${userId}`).digest('hex').slice(0, 16)
 }

@@ -6,10 +6,10 @@ import type { Family } from '../observability/families.ts'
 import { type Counter, createCounter } from '../observability/series.ts'
 
 export interface ExporterOptions {
-  /** Where spans are sent, as http://127.0.0.1:4318/v1/traces. */
+  /** The URL for spans, as http://127.0.0.1:4318/v1/traces. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** What stands before the spans of a request, and after them. */
+  /** The text before the spans of a request, and after them. */
   readonly envelope: readonly [string, string]
   /** The collector takes nothing: said once. `cause` names no address. */
   readonly onLost: (cause: string) => void
@@ -46,7 +46,7 @@ const usual: ExporterLimits = {
   attempts: 10,
 }
 
-/** What a collector says about a request is read up to here, in bytes. */
+/** The answer of a collector is read up to here, in bytes. */
 const mostReadBytes = 64 * 1024
 
 export interface Exporter {
@@ -114,7 +114,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   }
 }
 
-/** What follows from how a request ended: when the next one goes, and what is dropped. */
+/** The consequence of a request's end: when the next one goes, and what is dropped. */
 function createSettling(options: ExporterOptions, limits: ExporterLimits, waiting: Queue, counter: Counter) {
   const outage = createOutage(options)
   let attempts = 0

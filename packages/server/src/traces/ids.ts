@@ -18,7 +18,10 @@ export interface TraceIds {
 
 /** A call asks about 15 times: this many are remembered, and as many before them. */
 const mostKnown = 5_000
-/** What of a trace id decides whether it is sampled: 6 of the 7 bytes that are random to W3C Trace Context, level 2. */
+/**
+ * The part of a trace id that decides whether it is sampled: 6 of the 7 bytes that are random to W3C Trace Context, level
+ * 2.
+ */
 const randomness = { from: 18, to: 30, range: 2 ** 48 }
 
 /** `ratio`: the share of the calls that are traced, from 0 to 1. */

@@ -46,7 +46,7 @@ function nanos(ms: number): string {
   return Number.isInteger(ms) ? `${ms}000000` : `${Math.round(ms * 1_000)}000`
 }
 
-/** What nearly every text is needs no escapes, and JSON.stringify takes three times as long. */
+/** Nearly every text needs no escapes, and JSON.stringify takes three times as long. */
 const plain = /^[\w .:/-]*$/
 const quoted = (text: string) => (plain.test(text) ? `"${text}"` : JSON.stringify(text))
 

@@ -24,7 +24,7 @@ export interface TracesOptions {
   readonly now: () => number
 }
 
-/** How often steps that nobody was told of are looked for, in ms. */
+/** How often the service looks for steps that have not reached everybody, in ms. */
 const sweepMs = 1_000
 /** How long a stop waits for the collector, in ms. */
 const stopMs = { usual: 3_000, atOnce: 500 }

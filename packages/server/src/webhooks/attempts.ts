@@ -7,17 +7,17 @@ import { isListener } from './listeners.ts'
 import { backoffMs, delayAfter, tooLate, type Verdict, verdictOf } from './verdict.ts'
 import type { WakeHook } from './wake-hook.ts'
 
-/** What `call.wake` needs beside was not there: it is looked again so long after, and that is no attempt. In ms. */
+/** The other parts of `call.wake` were not there: the service looks again after this, and that is not an attempt. In ms. */
 const unreadMs = 1_000
 
-/** What became of an attempt; `repeated`: it failed, and is made again. */
+/** The result of an attempt; `repeated`: it failed, and is made again. */
 export type DeliveryResult = 'delivered' | 'repeated' | 'failed'
 
 /** Which attempt it was. */
 export interface Attempt {
   readonly delivery: Claimed
   readonly endpoint: WebhookEndpoint
-  /** What was answered; null: nothing. */
+  /** The status of the answer; null: none. */
   readonly status: number | null
   readonly afterMs: number
   /** The header by which its receiver goes on with the trace of the call, if there is one [OTEL1]. */

@@ -22,7 +22,7 @@ export const maxEndpoints = 20
 const graceMs = 86_400_000
 const maxDescriptionLength = 255
 
-/** What is asked for, as it was sent. */
+/** The fields of a request, as they were sent. */
 export interface EndpointInput {
   readonly url?: unknown
   readonly events?: unknown
@@ -85,8 +85,9 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
       return { ok: true, endpoint }
     },
     /**
-     * Gives it a new secret; undefined: there is none. While the secret before still signs, that one stays until its time is
-     * over, and the new one alone is replaced: who did not hear the answer asks again, and receivers go on with theirs [HOOK1].
+     * Gives it a new secret; undefined: there is none. While the secret before still signs, that one stays until its time
+     * is over, and only the new one is replaced: a client that did not get the answer asks again, and receivers go on
+     * with theirs [HOOK1].
      */
     async rotate(product: string, id: string): Promise<WebhookEndpoint | undefined> {
       const before = await find(product, id)
@@ -108,7 +109,7 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
   }
 }
 
-/** What was sent to an endpoint of a product, and what is to be. */
+/** The deliveries to an endpoint of a product, sent and still to be sent. */
 function createDeliveries(
   { store, now, onChanged }: WebhookEndpointsOptions,
   find: (product: string, id: string) => Promise<WebhookEndpoint | undefined>,

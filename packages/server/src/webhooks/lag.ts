@@ -1,4 +1,4 @@
-/** More than this says no more about it: one long pause is no load. In ms. */
+/** More than this says no more about it: one long pause is not a load. In ms. */
 const mostMs = 4
 /** How much of what is known a new look replaces. */
 const weight = 0.2

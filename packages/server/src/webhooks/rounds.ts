@@ -50,7 +50,7 @@ export function createRounds(options: RoundsOptions) {
     const isBehind = (await lag.look()) > behindMs
     if (isBehind && isCalled && !stopping.aborted) await pause()
     isCalled = false
-    // What ended is stored before more is taken on: a delivery that is done makes way for the next one of its call.
+    // Ended deliveries are stored before more are taken on: a delivery that is done makes way for the next one of its call.
     await claims.settle()
     if (!stopping.aborted) await takeOn()
   }

@@ -77,13 +77,13 @@ export function createServerWebhooksEndpoints(deps: ServerWebhooksDeps) {
 
 const isStatus = (text: string): text is (typeof statuses)[number] => statuses.some((status) => status === text)
 
-/** What is no number of records means the default, as in the history [HIST1]. */
+/** A text that is not a number of records means the default, as in the history [HIST1]. */
 function limitOf(text: string | null): number {
   const limit = Math.floor(Number(text ?? ''))
   return text === null || !(limit >= limits.min) ? limits.default : Math.min(limit, limits.max)
 }
 
-/** What is no cursor means the first page. */
+/** A text that is not a cursor means the first page. */
 function beforeOf(query: URLSearchParams): string | undefined {
   const cursor = query.get('cursor')
   return cursor !== null && isDeliveryId(cursor) ? cursor : undefined

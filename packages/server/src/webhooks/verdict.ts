@@ -1,4 +1,4 @@
-/** What comes of a delivery: when it is attempted, and when again [HOOK3]. */
+/** The course of a delivery: when it is attempted, and when again [HOOK3]. */
 import type { Answer } from '../outgoing/post.ts'
 import type { Claimed } from '../ports/webhooks.ts'
 import { ringEndOf } from './wake-hook.ts'
@@ -20,7 +20,7 @@ export const backoffMs: readonly number[] = [
   12 * hourMs,
   dayMs,
 ]
-/** An attempt that would be later than this after the event is not made, unless it is asked for [HOOK3]. In ms. */
+/** An attempt that would be later than this after the event is not made, unless somebody asks for it [HOOK3]. In ms. */
 export const giveUpMs = 3 * dayMs
 /** Of the time until the next attempt, so much more or less: what failed together does not come again together. */
 const jitter = 0.2
@@ -40,14 +40,14 @@ export function tooLate(delivery: Claimed, at: number): 'the ring was over' | 't
   return undefined
 }
 
-/** What follows from an answer that came at `now`; `delayMs`: how long after it the next attempt would be. */
+/** The consequence of an answer that came at `now`; `delayMs`: how long after it the next attempt would be. */
 export function verdictOf(delivery: Claimed, answer: Answer, now: number, delayMs: number): Verdict {
   const status = answer.ok ? answer.status : null
   if (status !== null && status >= 200 && status < 300) return { outcome: 'delivered', afterMs: 0 }
   const giveUpAt = delivery.createdAt + giveUpMs
   // On a connection that was kept nobody may have been there any more: it goes at once, on a new one.
   const wasStale = !answer.ok && answer.wasStale === true
-  // Then the one attempt that was asked for may not have been made at all, and no other is due.
+  // Then the one requested attempt may not have been made at all, and no other is due.
   if (wasStale && delivery.isAskedFor && now > giveUpAt) return { outcome: 'released', afterMs: 0 }
   const afterMs = wasStale ? 0 : delayMs
   // After the ring `call.wake` is not sent: then it has failed now.

@@ -28,7 +28,7 @@ interface StoredWake {
   readonly data: {
     readonly call_uuid: string
     readonly callee: { readonly user_id: string; readonly role: string }
-    /** Of a call to a group: who is woken. */
+    /** Of a call to a group: the member who is woken. */
     readonly member?: { readonly user_id: string; readonly role: string }
     readonly expires_at: string
     /** Those that fell asleep since the call rings; else all that there are by now. */

@@ -23,9 +23,9 @@ export interface WebhooksOptions extends AttemptsOptions {
 }
 
 export interface Webhooks {
-  /** Knows the endpoints once it resolves: what is committed before that is told to none. */
+  /** Knows the endpoints once it resolves: earlier commits go to none. */
   start(): Promise<void>
-  /** A step was committed by this process: who asked for it is told at once. */
+  /** A step was committed by this process: its endpoints get it at once. */
   committed(step: Step): void
   /** Whether an endpoint of the product hears call.wake, as far as this process knows. */
   hearsWakes(product: string): boolean
@@ -50,7 +50,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   const enabled = createEnabledEndpoints(store)
   const claims = createClaims(store, enabled.get)
 
-  /** What waited for an endpoint while it was disabled, or was written for it meanwhile, goes out. */
+  /** Deliveries that waited for an endpoint while it was disabled, or were written for it meanwhile, go out. */
   const refresh = async () => claims.ask(await enabled.refresh())
 
   async function disable({ id, product }: WebhookEndpoint): Promise<void> {

@@ -1,7 +1,7 @@
 import { unset } from '../setting.ts'
 import { iceUrls, integer, oneOrTwo, text } from '../values.ts'
 
-/** Which STUN and TURN servers clients are told of. */
+/** The STUN and TURN servers that clients get. */
 export const ice = {
   stunUrls: unset(
     'RINGWIRE_STUN_URLS',

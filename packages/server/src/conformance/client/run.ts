@@ -16,7 +16,7 @@ import { createSubject, type Subject } from './subject.ts'
 
 export const clientScenarios: readonly ClientScenario[] = [...clientCallScenarios, ...networkScenarios]
 
-/** What is told to whoever operates the client: a JSON line, or a sentence. */
+/** An instruction for the operator of the client: a JSON line, or a sentence. */
 export type Line =
   | {
       readonly type: 'session'
@@ -162,7 +162,7 @@ async function play({ name, needs, run: playScenario }: ClientScenario, parts: P
   const transcript = createTranscript(redactor)
   now.transcript = transcript
   now.judge = verdicts.judge(name, transcript)
-  // What the service does is not the client's: its verdicts go nowhere.
+  // The service's behaviour is not the client's: its verdicts go nowhere.
   const others = createVerdicts(redactor).judge(name, transcript)
   const { stage: playing, leave } = createStage({ ...run, access, judge: others, transcript })
   const tell = (action: Action) => run.say({ type: 'do', action, text: actions[action] })

@@ -9,7 +9,7 @@ import type { Gate } from './gate.ts'
 import type { Link } from './link.ts'
 import type { Said, Subject } from './subject.ts'
 
-/** What the client is told to do; a person reads the text. */
+/** The instructions for the client; a person reads the text. */
 export const actions = {
   connect: 'Connect, with a new token. Stay connected until you are told otherwise.',
   call: 'Call the peer.',
@@ -35,7 +35,7 @@ export interface ClientStage extends Judge {
   tell(action: Action): void
   /** Tells it, and waits for the message by which it does it. */
   has(action: Action, does: (said: Said) => boolean): Promise<Said>
-  /** The client's socket; where it has none it is told to connect. */
+  /** The client's socket; if it has none, it gets the instruction to connect. */
   online(): Promise<Link>
   /** The other side of its calls, or another device of the client, each connected past the gate. */
   peer(): Promise<Party>
@@ -44,11 +44,11 @@ export interface ClientStage extends Judge {
   comesBack(rule: RuleId, after: number, why: string, ms?: number): Promise<Link>
   /** Fails if the client sends that within the time. */
   never(rule: RuleId, what: string, does: (said: Said) => boolean, ms?: number): Promise<boolean>
-  /** The client was told that of this call, and has read it: a pong says so. */
+  /** The client got these events of this call, and has read them: a pong says so. */
   hears(events: readonly string[], call_uuid: string): Promise<void>
   /**
    * The client has read the reply to this request. A base client gets none, nor does a request without a `request_id` [EXT2].
-   * What the peer hears says nothing about it: that comes on another socket.
+   * Messages to the peer say nothing about it: they come on another socket.
    */
   hasReply(request: Said): Promise<void>
   note(text: string): void

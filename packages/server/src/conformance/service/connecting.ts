@@ -45,7 +45,7 @@ async function refusals(stage: Stage, wsUrl: string, token: string): Promise<voi
   stage.check('WS1', old === 426, `Sec-WebSocket-Version: 8 got ${old}`)
   const keyless = await statusOf(wsUrl, bearer(token), { key: '' })
   stage.check('WS1', keyless === 400, `an upgrade without a key got ${keyless}`)
-  // A browser shows any refused upgrade as 1006, so it is told on the socket.
+  // A browser shows any refused upgrade as 1006, so the service refuses it on the socket.
   const party = stage.open('stranger', { wsUrl, headers: protocols(`jwt, ${forged}`) })
   const { status } = await party.answer
   stage.must('WS2', status === 101, `a forged token in the subprotocol got ${status}`)

@@ -102,7 +102,7 @@ const endedMeanwhile: Scenario = {
     await pair.caller.settle()
     const { party: back } = await stage.enter(pair.ben, { device: 'kit-callee', as: 'back' })
     await back.next('WS4', 'call.ended', about(call_uuid))
-    // Another device of the callee was told nothing of this call.
+    // Another device of the callee heard nothing of this call.
     const { party: tablet } = await stage.enter(pair.ben, { device: 'kit-tablet', as: 'tablet' })
     tablet.send('call.end', { call_uuid })
     await tablet.next('END4', 'call.ended', about(call_uuid))

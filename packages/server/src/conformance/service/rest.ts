@@ -3,7 +3,7 @@ import type { Answer } from '../access.ts'
 import { answered, connectPair } from './flows.ts'
 import type { Scenario, Stage } from './stage.ts'
 
-/** What a refusal says [HTTP1]; undefined where it has not the shape of one. */
+/** The code of a refusal [HTTP1]; undefined if it has not the shape of one. */
 function codeOf({ body }: Answer): string | undefined {
   const { success, error } = (body ?? {}) as { success?: unknown; error?: { code?: unknown; message?: unknown } }
   const isRight = success === false && typeof error?.code === 'string' && typeof error.message === 'string'

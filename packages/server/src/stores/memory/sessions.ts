@@ -11,7 +11,7 @@ export interface MemorySessionsOptions {
   readonly resumeWindowMs: number
 }
 
-/** The same port, with every answer at once, but for who has to be asked for a sign of life. */
+/** The same port, with every answer at once, except when a socket has to be probed. */
 export type MemorySessions = AtOnce<Omit<Sessions, 'sinkToReplace'>> &
   Pick<Sessions, 'sinkToReplace'> & {
     /** Sessions without a socket that are remembered. */

@@ -12,8 +12,8 @@ export interface LocalUptime extends Uptime {
 
 /**
  * The uptime of a service that consists of this process. From here until it serves nobody can come back; before the end
- * of that is known, nobody's end is told by it. Once in doubt about its store it asks: `look` resolves when it can be
- * used. No call lasts longer than `keptMs`: what was over before that stops no lost clock any more.
+ * of that time is known, no call ends by it. Once in doubt about its store it asks: `look` resolves when it can be used.
+ * No call lasts longer than `keptMs`: what was over before that stops no lost clock any more.
  */
 export function createLocalUptime(look: () => Promise<void>, keptMs: number, clock: Clock): LocalUptime {
   /** A lost clock needs every one of its absence, however many they are [END3]. */

@@ -17,10 +17,10 @@ import { deliveryColumns, deliveryValues } from '../sql/subscribers.ts'
 /** A transition on its way to the database, and the rows that it locks there. */
 export interface Write {
   readonly steps: readonly Step[]
-  /** Of each step, what it writes over the version before. */
+  /** For each step the columns that differ from the previous version. */
   readonly changed: readonly ColumnSet[]
   readonly seen: Seen | undefined
-  /** What endpoints are to hear of it. */
+  /** Events about it for endpoints. */
   readonly hooks: readonly Delivery[]
   readonly keys: readonly string[]
 }
@@ -126,7 +126,7 @@ function arrayOrNull(rows: readonly string[]): string | null {
   return rows.length === 0 ? null : `[${rows.join(',')}]`
 }
 
-/** What is answered: arrays as PostgreSQL writes them, `{}` or `{3,17}`. */
+/** The answer: arrays as PostgreSQL writes them, `{}` or `{3,17}`. */
 export interface CommitAnswer {
   readonly refused: string
   /** Null where nothing was written. */

@@ -10,7 +10,7 @@ import { requireSessions } from './pooling.ts'
 /** The tests run on this version. */
 const testedVersion = 15
 
-/** What the service does with each table; docs/operations.md grants it. */
+/** The rights that the service needs on each table; docs/operations.md grants them. */
 export const neededRights: Readonly<Record<string, string>> = {
   schema_migrations: 'SELECT',
   deployment: 'SELECT',

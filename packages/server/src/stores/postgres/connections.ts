@@ -75,7 +75,7 @@ export class Connections {
     if (this.#closed) return Promise.reject(unavailable('The store is closed.'))
     const now = performance.now()
     const { repeatable, deadline = now + this.#options.limitMs } = options
-    // Down for longer than anybody waits: who asks now is told at once, while one of the others tries to connect.
+    // Down for longer than anybody waits: a new request is refused at once, while one of the others tries to connect.
     if (this.#downSince !== undefined && now - this.#downSince > this.#options.limitMs && this.#queue.length > 0) {
       return Promise.reject(this.#refusal())
     }
@@ -103,7 +103,10 @@ export class Connections {
     if (connection !== undefined) connection.finished = this.#serve(connection)
   }
 
-  /** Works off what waits, then rests. What waits for a connection to be made stays in the queue: another may be free before. */
+  /**
+   * Works off what waits, then rests. A statement that waits for a new connection stays in the queue: another one may be
+   * free before.
+   */
   async #serve(connection: Connection): Promise<void> {
     let backoffMs = firstBackoffMs
     for (let job = this.#queue[0]; job !== undefined; job = this.#queue[0]) {
@@ -130,7 +133,7 @@ export class Connections {
       this.#lastError = undefined
       return true
     } catch (error) {
-      // What the server said explains more than that the last attempt had no time left.
+      // The server's words explain more than that the last attempt had no time left.
       if (this.#lastError === undefined || !isTimeout(error)) this.#lastError = failureOf(error, false).error
       this.#downSince ??= performance.now()
       return false

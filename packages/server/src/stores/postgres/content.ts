@@ -31,7 +31,7 @@ export interface PostgresContent extends Content {
   /** Rows that are there already stay. Answers how many of them are there as they are given. */
   addRows(table: PlainTable, rows: readonly ContentRow[]): Promise<number>
   commit(): Promise<void>
-  /** What was not committed never was. */
+  /** Rows that were not committed never were. */
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ const session = {
   lock_timeout: String(lockMs),
   // Pages are read through their index, also while nothing is known of the new tables.
   enable_seqscan: 'off',
-  // Where this machine is gone, the server notices within a minute, and gives the locks back.
+  // If this machine is gone, the server notices within a minute, and gives the locks back.
   tcp_keepalives_idle: '30',
   tcp_keepalives_interval: '10',
   tcp_keepalives_count: '3',
@@ -255,7 +255,7 @@ function createTransaction(url: string): Transaction {
 }
 
 /**
- * A refusal of the database is not a bug: a right that the role does not have, a trigger. Where the connection was lost,
+ * A refusal of the database is not a bug: a right that the role does not have, a trigger. If the connection was lost,
  * nothing is done without the commit, and nobody knows after it.
  */
 function stepFailure(error: unknown, whenLost: StoreError['kind']): unknown {

@@ -16,8 +16,8 @@ export const memberDevicesSql = `
   ) AS device`
 
 /**
- * Puts one, and drops: the address with whoever had it before, the oldest of too many, some that were given up. Who
- * registers again soon, and unchanged, writes nothing.
+ * Puts one, and drops: the address of its previous owner, the oldest of too many, some that were given up. Who registers
+ * again soon, and unchanged, writes nothing.
  */
 export const putDeviceSql = `
   WITH put AS (

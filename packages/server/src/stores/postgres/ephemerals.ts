@@ -26,7 +26,7 @@ const lookSql = `
 
 /**
  * An advisory lock of a session for each node. It is shared, so that a node takes it again although the server still believes
- * in the connection before. The same connection looks who else has one: whoever can look has its own lock [PG1].
+ * in the connection before. The same connection looks which nodes have one: a node that can look has its own lock [PG1].
  */
 export function createPostgresEphemerals(url: string, nodeId: string): Ephemerals {
   const session = { application_name: connectionName(nodeId), statement_timeout: String(limitMs) }
@@ -52,7 +52,7 @@ export function createPostgresEphemerals(url: string, nodeId: string): Ephemeral
       await closed
       return true
     } catch {
-      // Whoever needs the database tells of it.
+      // The code that needs the database reports it.
       return false
     } finally {
       sql = undefined

@@ -52,7 +52,10 @@ export function startFailure(error: unknown, url: string): unknown {
   )
 }
 
-/** What the server said, with an SQLSTATE. An import of `SQL` would load the client in services without PostgreSQL, too. */
+/**
+ * The error came from the server, with an SQLSTATE. An import of `SQL` would load the client in services without
+ * PostgreSQL, too.
+ */
 function isOfServer(error: unknown): boolean {
   return error instanceof Bun.SQL.PostgresError && error.code === 'ERR_POSTGRES_SERVER_ERROR'
 }

@@ -9,7 +9,7 @@ export interface CommitCounts {
 
 /** A transition on its way to the database. */
 export interface Transition {
-  /** What it locks there: no two of a batch have one in common. */
+  /** The keys that it locks there: no two of a batch have one in common. */
   readonly keys: readonly string[]
 }
 

@@ -40,9 +40,9 @@ export interface PostgresOptions extends RetentionSettings {
   /** Of the process that serves: connections carry it. */
   readonly nodeId?: string
   readonly clock?: Pick<Clock, 'now'>
-  /** What the outbox measures by; the machine's, where it is not given. */
+  /** The clock that the outbox measures by; the machine's by default. */
   readonly monotonic?: Clock['monotonic']
-  /** Nothing that is asked of the store takes longer. */
+  /** No request to the store takes longer. */
   readonly limitMs?: number
   /** Connections for reads. */
   readonly readers?: number

@@ -37,7 +37,7 @@ export async function requireSessions(url: string): Promise<void> {
   }
 }
 
-/** Where there is none for a second client, the start goes on: it says what it lacks better than this does. */
+/** If there is none for a second client, the start goes on: it names the lack better than this does. */
 async function secondOf(client: () => Promise<SQL>): Promise<SQL | undefined> {
   try {
     return await client()

@@ -21,10 +21,10 @@ export const entriesSql = `
   SELECT id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE product = $1 AND call_uuid = $2 ORDER BY at, id LIMIT $3::int`
 /**
- * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more. An invite that was refused
- * (`role`, `user_id`: who asked) is written where there is no such call, or one of whoever asked [UUID1]. The calls are
- * locked in the order of every commit, and read as they are then: whoever blanks or removes one waits, or is waited for.
- * Two nodes that write of one call at once may pass its bound by what they write; nobody reads more than that.
+ * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more. A refused invite (`role`,
+ * `user_id`: its caller) is written if there is no such call, or one of the same caller [UUID1]. The calls are locked in
+ * the order of every commit, and read as they are then: a transaction that blanks or removes one waits, or this one waits
+ * for it. Two nodes that write of one call at once may pass its bound by what they write; nobody reads more than that.
  */
 export const addSql = `
   WITH given AS (

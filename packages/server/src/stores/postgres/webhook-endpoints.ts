@@ -83,7 +83,7 @@ function createRefresh(connections: Connections, subscribers: Subscribers): Endp
   }
 
   return () => {
-    // One at a time: rows count from what is known when they are asked for, and another refresh changes that.
+    // One at a time: rows count from the state that is known at the request, and another refresh changes that.
     const refreshed = lastRefresh.then(readKnown, readKnown)
     lastRefresh = refreshed
     return refreshed

@@ -136,7 +136,7 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
     connections.run(text, values, { repeatable: true })
   const endpoints = createEndpointStore(connections, subscribers)
 
-  /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
+  /** Removes the rest of removed endpoints, at most `most` steps of each; answers how many deliveries went. */
   async function dropRemoved(most?: number): Promise<number> {
     let count = 0
     for (const { endpoint_id } of await run(removalsSql, []))

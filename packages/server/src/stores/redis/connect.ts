@@ -49,20 +49,20 @@ function optionsOf(address: RedisAddress, connectionName: string) {
   return { ...lasting, connectionName, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
 }
 
-/** Where a server refuses the database, the client would go on with database 0: such a connection is given up. */
+/** If a server refuses the database, the client would go on with database 0: such a connection is given up. */
 function keptToDatabase(client: Redis): Redis {
   return client.on('error', (error) => {
     if (isOfDatabase(error)) client.disconnect(true)
   })
 }
 
-/** There is no such database, or the account may not use it. */
+/** The database does not exist, or the account may not use it. */
 function isOfDatabase(error: Error & { command?: { name: string } }): boolean {
   return error.command?.name === 'select'
 }
 
 const lasting = {
-  // What the client would say of itself is asked of nobody.
+  // The client sends nothing about itself.
   disableClientInfo: true,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
@@ -73,7 +73,7 @@ const lasting = {
   socketTimeout: deadlineMs,
   enableAutoPipelining: true,
   retryStrategy: (times: number) => Math.min(50 * times, 500),
-  // Where the name leads to another server by now, a new connection finds it.
+  // If the name leads to another server by now, a new connection finds it.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions
 
@@ -104,15 +104,15 @@ function tlsOf({ tls, ca, cert, key }: RedisAddress): ConnectionOptions | undefi
 }
 
 /**
- * Tells what is wrong with a connection once, not with each attempt to make it, until it is there again. `told`: what was
- * told of those before it.
+ * Tells what is wrong with a connection once, not with each attempt to make it, until it is there again. `told`: the
+ * problems that were reported before.
  */
 export function tellErrors(client: Client, onError: (error: unknown) => void, told = new Set<string>()): void {
   client.on('ready', () => told.clear())
   client.on('error', (error: Error) => {
     // Some say in how many milliseconds they try again.
     const what = error.message.replace(/\d+ms/, '')
-    // What the client says when a connection that was given up is asked how it is.
+    // The client's error when a connection that was given up is used.
     if (told.has(what) || told.size >= 20 || what.includes('enableOfflineQueue')) return
     told.add(what)
     onError(error)
@@ -128,7 +128,7 @@ export function connected(client: Client, ms: number, tls: boolean): Promise<voi
   const hear = (error: Error) => {
     const { message } = error
     if (isOfDatabase(error)) return refuse(`Redis does not give the database that REDIS_URL names: ${message}`)
-    // What follows from it says less than what came first.
+    // A later error says less than the first one.
     const isLate = /^(Connection is closed|Failed to refresh slots cache)/.test(message)
     if (message !== '' && (last === '' || !isLate)) last = message
     if (/^(WRONGPASS|NOAUTH|NOPERM)\b/.test(last)) giveUp()

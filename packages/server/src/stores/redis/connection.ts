@@ -61,7 +61,7 @@ export interface StoreOptions {
   readonly name?: string
   /** Stands before each key; none where it is not given. */
   readonly prefix?: string | undefined
-  /** Whose database it has to be; where it is not given, nobody is asked [REDIS1]. */
+  /** The deployment whose database it has to be; without it, nothing is checked [REDIS1]. */
   readonly deployment?: string | undefined
 }
 
@@ -135,7 +135,7 @@ function createWatch(look: () => Promise<string[]>, onError: (error: unknown) =>
       const problems = await look()
       if (problems.length > 0) throw new Error(problems.join('; '))
       clearInterval(timer)
-      // A server that cannot be asked is told of by whoever needs it.
+      // A server that does not answer is reported by the code that needs it.
       timer = setInterval(() => void again().catch(() => {}), everyMs)
       timer.unref()
     },

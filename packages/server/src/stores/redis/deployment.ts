@@ -6,8 +6,8 @@ type Client = Pick<Redis, 'get' | 'set'>
 export const deploymentKey = 'rw:deployment'
 
 /**
- * What is wrong where the database belongs to another deployment. One that nobody has named yet, or that was emptied, is
- * named now: nodes of an older version name none.
+ * The problem if the database belongs to another deployment. One that nobody has named yet, or that was emptied, is named
+ * now: nodes of an older version name none.
  */
 export async function foreignProblems(
   client: Client,

@@ -56,7 +56,7 @@ export function createRedisEphemerals(options: RedisEphemeralsOptions): Ephemera
       const origin = /run_id:(\w+)/.exec(String(info))?.[1]
       if (origin === undefined) throw new StoreError('unavailable', 'Redis does not say which server it is')
       const held = readCounts(nodes, counts as (string | number)[])
-      // The server that was asked is not the one that has the sign: it changed its role, or the slots moved.
+      // This server is not the one that has the sign: it changed its role, or the slots moved.
       if (own !== undefined && nodes.includes(own) && !held.has(own)) sign.moveOn(before)
       return { origin, held }
     },
@@ -89,7 +89,7 @@ function createSign({ url, store, onError }: RedisEphemeralsOptions) {
     made.on('ready', () => {
       made.subscribe(channelOf(store, node)).then(
         () => held(made),
-        // A connection that ended meanwhile is made again; an account that may not subscribe is told of.
+        // A connection that ended meanwhile is made again; an account that may not subscribe is reported.
         (error) => {
           if (error instanceof Error && error.name === 'ReplyError') onError(error)
         },
@@ -140,7 +140,7 @@ function createSign({ url, store, onError }: RedisEphemeralsOptions) {
 
 const channelOf = (store: Pick<Store, 'prefix'>, node: string) => store.prefix + signOf(node)
 
-/** Of each channel its name and the number of its subscribers, in the order in which they were asked for. */
+/** Of each channel its name and the number of its subscribers, in the order of the request. */
 function readCounts(nodes: readonly string[], counts: readonly (string | number)[]): Set<string> {
   return new Set(nodes.filter((_, i) => Number(counts[2 * i + 1]) > 0))
 }

@@ -23,7 +23,7 @@ export interface RedisOptions {
   readonly node: string
   /** Whether a node is known for sure not to serve any more. */
   readonly isDead: (node: string) => boolean
-  /** What counts while Redis is away. */
+  /** Counts while Redis is away. */
   readonly fallback: Counters
   readonly ownWakes: OwnWakes
   /** The clock that calls go by. */
@@ -35,7 +35,7 @@ export interface RedisOptions {
   readonly timed: <T>(operation: string, answer: Promise<T>) => Promise<T>
 }
 
-/** What nodes share through Redis: what they need of each other's sessions, and what is counted over all of them. */
+/** The parts that nodes share through Redis: each other's sessions, and counts over all of them. */
 export interface RedisBackend {
   readonly directory: Directory
   readonly copies: Copies

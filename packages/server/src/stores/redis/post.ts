@@ -13,7 +13,7 @@ export interface RedisPostOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Of nodes that own sessions: those of the version before, which do not, say so elsewhere. */
+/** The nodes that own sessions: those of the previous version, which do not, say so elsewhere. */
 const aliveKey = 'rw:alive'
 /** Less than a connection may be silent, in ms. */
 const blockMs = 1_500
@@ -60,7 +60,7 @@ export function createRedisPost({ url, store, node, onError }: RedisPostOptions)
     if (reads % trimEvery !== 0) return
     const [ms = '0', count = '0'] = lastId.split('-')
     store.client.xtrim(mine, 'MINID', `${ms}-${BigInt(count) + 1n}`).catch(() => {
-      // What stays there is passed over.
+      // The rest of it is passed over.
     })
   }
 

@@ -36,7 +36,7 @@ async function problemsOfOne(server: Redis, isCluster: boolean): Promise<string[
   return problems
 }
 
-/** What the server is set to; undefined where it does not say. */
+/** The server's setting; undefined if it does not say. */
 async function configured(server: Redis, name: string): Promise<string | undefined> {
   try {
     const [, value] = (await server.config('GET', name)) as string[]

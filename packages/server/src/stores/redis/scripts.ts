@@ -5,7 +5,7 @@ import { StoreError } from '../../ports/store-error.ts'
 import { storeError } from './deadlines.ts'
 import { type Client, mastersOf, refreshed } from './servers.ts'
 
-/** What scripts answer: texts and numbers, and lists of texts. */
+/** The answers of scripts: texts and numbers, and lists of texts. */
 export type Reply = (string | number | string[])[]
 
 const scriptNames = [
@@ -41,7 +41,7 @@ export function createScripts(
     'ready',
     () =>
       void load().catch((cause) => {
-        // One that ended meanwhile is told of as such, and loads them when it is there again.
+        // A connection that ended meanwhile is reported as such, and loads them when it is there again.
         if (client.status === 'ready') onError(storeError(cause))
       }),
   )

@@ -49,7 +49,7 @@ export async function asMaster([server, name, marker]: readonly [Redis, string, 
   return { name, marker, origin: /master_replid:(\w+)/.exec(text)?.[1] ?? '' }
 }
 
-/** Resolves when the cluster was asked which server has which slots, or could not be. */
+/** Resolves when the cluster has said which server has which slots, or could not. */
 export function refreshed(cluster: Cluster): Promise<void> {
   return new Promise((resolve) => cluster.refreshSlotsCache(() => resolve()))
 }

@@ -14,7 +14,7 @@ export interface RedisWakesOptions {
   readonly now: () => number
 }
 
-/** What the script says of a device that no node has to wake any more. */
+/** The script's answer for a device that no node has to wake any more. */
 const settled = '+'
 
 /** Of all nodes. */

@@ -9,7 +9,7 @@ export type AuditRow = Readonly<Record<(typeof auditColumns)[number], string>>
 
 /** The most that are removed at once. */
 export const mostPruned = 500
-/** What no id of an entry reaches. */
+/** Greater than any id of an entry. */
 export const lastId = 'g'
 
 export function auditValues(entry: AuditEntry): string[] {

@@ -10,7 +10,7 @@ import type { StepRows } from './step-rows.ts'
 /** Live calls and those that were over last; about 1 KiB each. */
 const mostKnown = 20_000
 
-/** What an invite's decision was made on; it is written only if this is still so. */
+/** The calls that an invite's decision saw; it is written only if they are still so. */
 export interface Seen {
   readonly caller: Participant
   readonly callee: Participant
@@ -18,7 +18,7 @@ export interface Seen {
 }
 
 export interface CallStepsParts {
-  /** What is stored now. Nobody waits for it beyond a deadline, on the clock of `monotonic`. */
+  /** The stored state now. Nobody waits for it beyond a deadline, on the clock of `monotonic`. */
   readonly reads: {
     load(ref: CallRef, deadline?: number): Promise<Call | undefined>
     situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
@@ -39,7 +39,7 @@ export interface CallStepsParts {
   readonly monotonic: () => number
 }
 
-/** What a decision was made on. `fresh`: it was read for this decision. */
+/** The basis of a decision. `fresh`: it was read for this decision. */
 interface Basis<S> {
   readonly situation: S
   readonly fresh: boolean
@@ -66,7 +66,7 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
       }
       return rows !== undefined
     } catch (error) {
-      // What is stored now, nobody knows.
+      // Nobody knows the stored state now.
       for (const { call } of steps) known.forget(call)
       throw error
     }

@@ -35,13 +35,13 @@ export interface ContentCounts {
 /** A store as it is read for a migration; nothing of it changes meanwhile. */
 export interface Content {
   counts(): MaybePromise<ContentCounts>
-  /** The calls after an id, at most `pageSize`; none where there are no more. */
+  /** The calls after an id, at most `pageSize`; none if there are no more. */
   callsAfter(id: number): MaybePromise<CallPage>
   products(): MaybePromise<ProductContent>
   webhookEndpoints(): MaybePromise<readonly ContentRow[]>
 }
 
-/** What two contents have in common exactly where their calls and events are equal, in the same order. */
+/** Equal for two contents exactly if their calls and events are equal, in the same order. */
 export interface Fingerprint extends ContentCounts {
   readonly live: number
   /** SHA-256 of all calls with their events, hexadecimal. */

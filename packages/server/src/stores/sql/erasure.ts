@@ -36,7 +36,7 @@ export interface ErasableEvent {
   readonly notices: string | null
 }
 
-/** An event as it is to be written over what it `was`; `author`: who is erased did it, 1 or 0. */
+/** An event as it is to be written over what it `was`; `author`: the erased participant did it, 1 or 0. */
 export interface BlankedEvent {
   readonly call_id: number
   readonly version: number

@@ -1,5 +1,5 @@
 /*
- * What the SQL adapters share of deliveries that are kept: lists of them, and how they go with their endpoint [HOOK1].
+ * The common parts of the SQL adapters for kept deliveries: lists of them, and how they go with their endpoint [HOOK1].
  */
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const
@@ -10,7 +10,7 @@ export function ofStatuses(part: (status: DeliveryStatus) => string, status?: De
   return (status === undefined ? deliveryStatuses : [status]).map(part).join(' UNION ALL ')
 }
 
-/** Of the oldest deliveries, so many are looked at for what nobody attempts. What else is among them goes by its end. */
+/** Of the oldest deliveries, so many are looked at for what nobody attempts. Other deliveries among them go by their end. */
 export const oldestLookedAt = 2_000
 
 /** The rows of one step that removes the deliveries of an endpoint. */

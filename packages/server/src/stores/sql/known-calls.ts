@@ -7,7 +7,7 @@ import { forgetOldest } from '../../ports/oldest.ts'
  */
 export interface KnownCalls {
   find(ref: CallRef): Call | undefined
-  /** An older version than the one that is known is no news. */
+  /** An older version than the known one is not news. */
   note(call: Call): void
   forget(ref: CallRef): void
   /** Calls of a participant that are over are stored without its name. */

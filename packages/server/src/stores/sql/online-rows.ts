@@ -16,7 +16,7 @@ export interface ComingRow extends OnlineRow {
   readonly comes: boolean
 }
 
-/** What is written for an endpoint where that changes whether somebody (n) is online. */
+/** The delivery for an endpoint when it changes whether somebody (n) is online. */
 export interface OnlineHook {
   readonly n: number
   readonly id: string

@@ -155,7 +155,7 @@ export function pushEvent(out: RowValue[], { call, event }: Step): void {
   )
 }
 
-/** What is to be handed on: the notices, and with them the places that passed on, what peers hear and a note, where there is any. */
+/** The effects to hand on: the notices, and with them the places that passed on, news for peers and a note, if there is any. */
 export function effectsText({ notices, moved, peers, note }: Effects): string | null {
   if (moved !== undefined || peers !== undefined || note !== undefined)
     return JSON.stringify({ notices, moved, peers, note })

@@ -65,7 +65,7 @@ export function changeSettingsSql(
     ON CONFLICT (product) DO ${set.length === 0 ? 'NOTHING' : `UPDATE SET ${set}`}`
 }
 
-/** What a product without a row gets, in the order of `settingsColumns` after the product. */
+/** The settings of a product without a row, in the order of `settingsColumns` after the product. */
 export function settingsValues(changes: Partial<ProductSettings>): (string | number | boolean | null)[] {
   return names.map((name) => changes[name] ?? defaultProductSettings[name])
 }

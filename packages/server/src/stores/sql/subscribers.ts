@@ -6,7 +6,7 @@ import type { RowValue } from './rows.ts'
 /** Which endpoints hear of a step, as far as this process knows them. */
 export interface Subscribers {
   replace(endpoints: readonly WebhookEndpoint[]): void
-  /** What a step writes beside itself; nothing where nobody asked to hear of it. */
+  /** The deliveries that a step writes with itself; nothing if no endpoint wants it. */
   deliveriesOf(step: Step): readonly Delivery[]
   /** The endpoints of a product that are enabled and want a type. */
   wanting(product: string, type: HookType): readonly WebhookEndpoint[]
@@ -75,7 +75,7 @@ export const claimedColumns = [...deliveryColumns, 'attempts', 'ended_at']
 export function claimedOf(row: ClaimedRow) {
   const { id, subject, version, type, body, attempts } = row
   const [endpointId, createdAt] = [row.endpoint_id, row.created_at]
-  // A pending delivery with an earlier end was asked for again.
+  // An end of a pending delivery means that somebody asked for it again.
   return { id, endpointId, subject, version, type, body, createdAt, attempts, isAskedFor: row.ended_at !== null }
 }
 

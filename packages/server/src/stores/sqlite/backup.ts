@@ -84,7 +84,7 @@ function check(copy: string): BackedUp {
   }
 }
 
-/** On the disk, before anybody is told that it is there. */
+/** On the disk, before anybody hears that it is there. */
 function flush(path: string): void {
   const file = openSync(path, 'r')
   try {

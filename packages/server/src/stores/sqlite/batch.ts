@@ -133,7 +133,7 @@ function createTransitionWriter(db: Database) {
     return 0
   }
 
-  /** Where the transition after this one begins. */
+  /** The index at which the next transition begins. */
   function skip(batch: readonly SqlValue[], from: number, size: number): number {
     let cursor = from
     for (let step = 0; step < size; step++) {

@@ -83,12 +83,12 @@ export function unavailable(error: unknown): StoreError {
   return new StoreError('unavailable', messageOf(error), { cause: error })
 }
 
-/** What the port promises: the database's errors are StoreErrors, everything else is a bug and stays what it is. */
+/** As the port promises: the database's errors are StoreErrors, everything else is a bug and stays what it is. */
 export function sqlFailure(error: unknown): unknown {
   return error instanceof SQLiteError ? unavailable(error) : error
 }
 
-/** What an action answers; rejects with a `StoreError` where the database failed. */
+/** The answer of an action; rejects with a `StoreError` if the database failed. */
 export function attempt<T>(action: () => T): MaybePromise<T> {
   try {
     return action()
@@ -97,7 +97,7 @@ export function attempt<T>(action: () => T): MaybePromise<T> {
   }
 }
 
-/** What `sqlFailure` says, of a file that is opened or read as a whole: SQLite does not say which one it is. */
+/** As `sqlFailure`, for a file that is opened or read as a whole: SQLite does not say which one it is. */
 export function fileFailure(error: unknown, path: string): unknown {
   if (!(error instanceof SQLiteError)) return error
   return new StoreError('unavailable', `${path}: ${error.message}`, { cause: error })

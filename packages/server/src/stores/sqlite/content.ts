@@ -28,7 +28,7 @@ const allEntriesSql = `
   FROM call_timeline AS t LEFT JOIN calls AS c ON c.id = t.call_id`
 
 export interface SqliteContent extends Content {
-  /** Deliveries that did not arrive, after an id, at most `pageSize`; none where there are no more. */
+  /** Deliveries that did not arrive, after an id, at most `pageSize`; none if there are no more. */
   deliveriesAfter(id: string): readonly ContentRow[]
   /** All rows, at most `pageSize` at a time. */
   pagesOf(table: PlainTable): Iterable<readonly ContentRow[]>
@@ -37,7 +37,7 @@ export interface SqliteContent extends Content {
 
 /**
  * The content of a data directory that nobody serves. Until `close` it cannot be served, and no command can write to it.
- * Rejects with a StoreError where there is no database, or somebody serves it.
+ * Rejects with a StoreError if there is no database, or somebody serves it.
  */
 export async function openSqliteContent(dataDir: string, now: number): Promise<SqliteContent> {
   const path = join(dataDir, databaseFile)
@@ -57,7 +57,7 @@ export async function openSqliteContent(dataDir: string, now: number): Promise<S
         })
         .immediate(),
     )
-    // The lock of whoever writes: commands beside the service wait for it, and give up.
+    // The lock of writers: commands next to the service wait for it, and give up.
     await patiently(() => opened.run('BEGIN IMMEDIATE'))
     return { ...readContent(opened, dir.database), close }
   } catch (error) {
@@ -72,7 +72,7 @@ export async function openSqliteContent(dataDir: string, now: number): Promise<S
   }
 }
 
-/** What the file system refuses is no bug. */
+/** A refusal of the file system is not a bug. */
 function usable<T>(open: () => T): T {
   try {
     return open()

@@ -13,7 +13,7 @@ import { attempt, sqlFailure } from './connection.ts'
 import { rowsOfPage } from './pages.ts'
 import type { RowStatement, RowWrites } from './row-writes.ts'
 
-/** The last that registered; also what one too many is told by. */
+/** The devices that registered last; also tells whether there is one too many. */
 export const devicesSql = `
   SELECT device_id, address, registered_at FROM devices
   WHERE product = ? AND role = ? AND user_id = ? AND registered_at > ?
@@ -62,7 +62,7 @@ export function createDevices(reader: Database, writes: RowWrites): Devices {
     }
   }
 
-  /** Read at once: writes are sent in the order in which they are asked for. */
+  /** Reads at once: writes are sent in the order of the calls. */
   function known(...device: string[]): DeviceRow | null {
     try {
       return one.get(...device)

@@ -17,7 +17,7 @@ import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { SqlValue } from './connection.ts'
 import { type CountErrand, createCountWriter } from './erasures.ts'
 
-/** What the writer thread does for an erasure. */
+/** The work of the writer thread for an erasure. */
 export type EraseErrand =
   | {
       readonly type: 'eraseCalls'
@@ -59,7 +59,7 @@ export const deliveriesSql = `
   WHERE endpoint_id = ?2 AND status = '${status}' AND id > ?3`,
   )} ORDER BY id LIMIT ${lookedThrough}`
 
-/** What was seen of a side of a call. */
+/** The sightings on one side of a call. */
 export const entriesSql = (side: Side) => `DELETE FROM call_timeline WHERE call_id = ? AND side = '${side}'`
 
 export function createCallRows(reader: Database, writes: EraseWrites): CallRows {

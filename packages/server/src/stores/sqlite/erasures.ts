@@ -3,7 +3,7 @@ import { countsKeptMs, type ErasedCounts, type Erasures, noneErased } from '../.
 import { addedSql, type CountRow, countColumns, countsOf, countValues } from '../sql/erasure-counts.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
 
-/** What the writer thread does for the counts of erasures. */
+/** The work of the writer thread for the counts of erasures. */
 export type CountErrand =
   | { readonly type: 'countErased'; readonly participant: string; readonly counts: ErasedCounts; readonly at: number }
   | { readonly type: 'forgetErased'; readonly participant: string; readonly before: number }

@@ -55,7 +55,7 @@ export class GroupCommit {
   #queue: Waiting[] = []
   #inFlight: Waiting[] | undefined
   #limit: ReturnType<typeof setTimeout> | undefined
-  /** What is not a batch, in the order in which it was sent: so the writer answers. */
+  /** Work that is not a batch, in the order in which it was sent: so the writer answers. */
   #errands: { resolve(count: number): void; reject(error: StoreError): void }[] = []
   #errandLimit: ReturnType<typeof setTimeout> | undefined
   #whenUp: { resolve(): void; reject(error: StoreError): void }[] = []

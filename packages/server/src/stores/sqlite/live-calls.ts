@@ -20,9 +20,9 @@ export interface LiveCalls {
   find(ref: CallRef): StoredCall | undefined
   liveOf(participant: Participant): LiveCall[]
   all(): LiveCall[]
-  /** What a commit wrote; an older version than the one that is known is no news. */
+  /** The result of a commit; an older version than the known one is not news. */
   committed(stored: StoredCall): void
-  /** What was read from the database, whatever was known before. */
+  /** The result of a read from the database, whatever was known before. */
   put(stored: StoredCall): void
   drop(ref: CallRef): void
   /** Calls that ended before an instant are removed. */

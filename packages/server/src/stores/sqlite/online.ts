@@ -12,7 +12,7 @@ import {
 import type { Subscribers } from '../sql/subscribers.ts'
 import { attempt } from './connection.ts'
 
-/** What the writer thread does for who comes and goes. */
+/** The work of the writer thread for participants who come and go. */
 export type OnlineErrand =
   | {
       readonly type: 'online'

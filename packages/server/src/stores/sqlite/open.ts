@@ -47,7 +47,7 @@ export interface SqliteOptions extends RetentionSettings {
    */
   readonly exclusive: boolean
   readonly clock?: Pick<Clock, 'now'>
-  /** What the outbox measures by; the machine's, where it is not given. */
+  /** The clock that the outbox measures by; the machine's by default. */
   readonly monotonic?: Clock['monotonic']
   /** After this a commit counts as `unknown`, and a transition no longer waits for a writer. */
   readonly commitLimitMs?: number
@@ -91,7 +91,7 @@ function writesBeside(db: Database): HookWrites & TimelineWrites & EraseWrites &
   const writeRows = createRowWriter(db)
   return {
     hooks: async (errand) => {
-      // What a command reads or removes is all of it.
+      // A command reads or removes all of it.
       if ((errand.type === 'settle' && errand.attempted.length === 0) || errand.type === 'dropHooks') {
         try {
           const written = write(errand)

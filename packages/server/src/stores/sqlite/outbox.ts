@@ -36,8 +36,8 @@ interface Removals {
 }
 
 /**
- * The outbox of one process. Nobody else reads or writes it, so who is at which row is in memory, and whatever is left at a
- * start is free. A step's row is the `seq` of its event.
+ * The outbox of one process. Nobody else reads or writes it, so its memory knows which claim has which row, and after a
+ * start every row is free. A step's row is the `seq` of its event.
  */
 export function createOutbox(db: Database, commits: Removals, now = () => performance.now()): Outbox & OwnRows {
   const stepRows = createStepRows()

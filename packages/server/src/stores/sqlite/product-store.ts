@@ -60,8 +60,8 @@ export const pruneRevocationsSql = `
 
 /**
  * Product keys and settings, each read from the file: what another process changed is seen at once. Keys are
- * written at a start and from the command line, on the calling thread. What is written while the service runs, settings and
- * tokens that were taken back, is written by the writer thread.
+ * written at a start and from the command line, on the calling thread. Changes while the service runs, settings and
+ * revocations, are written by the writer thread.
  */
 export function createProductStore(db: Database, writes: RowWrites): ProductStore {
   const settings = db.query<SettingsRow, [string]>(`SELECT ${settingsColumns} FROM product_settings WHERE product = ?`)

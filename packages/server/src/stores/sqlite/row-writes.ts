@@ -4,8 +4,8 @@ import type { SqlValue } from './connection.ts'
 export type RowStatement = readonly [sql: string, ...values: SqlValue[]]
 
 /**
- * What the writer thread does for rows that are seldom written: all statements in one transaction. `isLight`: a loss of power
- * may take it along, so that no commit of a call waits for the disk.
+ * The work of the writer thread for rows that are seldom written: all statements in one transaction. `isLight`: a loss of
+ * power may take it along, so that no commit of a call waits for the disk.
  */
 export interface RowErrand {
   readonly type: 'rows'

@@ -19,7 +19,10 @@ interface AddErrand {
   readonly values: readonly (string | number)[]
 }
 
-/** What the writer thread does for timelines. Of what is to be forgotten it removes some at a time, `pruneSize` at the most. */
+/**
+ * The work of the writer thread for timelines. Of what is to be forgotten it removes some at a time, `pruneSize` at the
+ * most.
+ */
 export type TimelineErrand =
   | AddErrand
   /** Entries of a side of calls. */
@@ -52,7 +55,7 @@ export const entriesSql = `
   ORDER BY at, id LIMIT ?3`
 export const refusalsSql =
   'SELECT count(*) AS count FROM call_timeline WHERE call_id = 0 AND product = ?1 AND call_uuid = ?2'
-/** What decides on the entries of a call that is kept: whom it names, how many there are. */
+/** The facts that decide on the entries of a kept call: its participants, and how many entries there are. */
 export const askedSql = `
   SELECT id, caller_role, caller_user_id, callee_role, callee_user_id,
     (SELECT count(*) FROM call_timeline WHERE call_id = calls.id) + (${refusalsSql}) AS count
@@ -135,7 +138,7 @@ export function createTimelineStore(reader: Database, writes: TimelineWrites): T
 /** In the order of `timelineColumns`. */
 type EntryValues = [string, string, string, number, string, string, string, string]
 
-/** What the writer asks of a call before it writes entries of it. */
+/** The facts that the writer needs about a call before it writes entries of it. */
 interface Asked {
   /** 0: it is not kept. */
   readonly id: number
@@ -173,7 +176,7 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
   const pruneRefused = db.query<unknown, [number, number]>(pruneRefusedSql)
 
   const add = ({ values }: AddErrand): number => {
-    // A call is asked about once, however many of its entries there are: nothing else writes meanwhile.
+    // Each call is looked up once, however many of its entries there are: nothing else writes meanwhile.
     const calls = new Map<string, Asked>()
     for (let from = 0; from < values.length; from += timelineColumns.length) {
       const row = values.slice(from, from + timelineColumns.length) as EntryValues
@@ -202,8 +205,8 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
 }
 
 /**
- * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept. An invite that was refused (`role`,
- * `userId`: who asked) is written where there is no such call, or one of whoever asked [UUID1].
+ * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept. A refused invite (`role`,
+ * `userId`: its caller) is written if there is no such call, or one of the same caller [UUID1].
  */
 function isWritten(call: Asked, side: string, role: string, userId: string): boolean {
   if (call.id === 0) return role !== ''

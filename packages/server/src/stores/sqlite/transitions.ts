@@ -29,7 +29,7 @@ export function createTransitions(parts: TransitionsParts) {
   const { reads, live, commits } = parts
   const locks = createKeyLocks()
 
-  /** What a guard that failed was right about. */
+  /** Reads again the calls that a failed guard was right about. */
   function readAgain(steps: readonly Step[]): void {
     for (const { call } of steps) {
       const stored = reads.load(call)

@@ -22,13 +22,13 @@ export const claimSql = `
       AND older.version < one.version
   ) ORDER BY due_at LIMIT ?`
 
-/** Claims of one process: who is at which delivery is in its memory. */
+/** Claims of one process: its memory knows which claim has which delivery. */
 export function createClaims(
   db: Database,
   spread: Spread,
   clock: Pick<Clock, 'now'>,
 ): Pick<DeliveryStore, 'claim' | 'settle'> {
-  /** Of each endpoint: until when a delivery is left to whoever claimed it. */
+  /** Of each endpoint: until when a delivery is left to its claim. */
   const claimed = new Map<string, Map<string, number>>()
   /** The last claim found less than it was to: with what ended, more is spread. */
   let isShort = true
@@ -71,7 +71,7 @@ export function createClaims(
       const taken = await takeAll(wanted)
       const rest = lackOf(wanted, taken)
       isShort = rest.size > 0
-      // Where there is enough, more is not spread yet: of a call, what is spread comes first anyway.
+      // If there is enough, more is not spread yet: of a call, spread deliveries come first anyway.
       if (!isShort || !spread.mayHaveMore()) return { claimed: taken, isMore: false }
       try {
         const isMore = await spread.settle([], true)

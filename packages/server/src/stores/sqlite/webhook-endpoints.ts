@@ -47,7 +47,7 @@ export function createEndpointStore(
       const set = ['id = id', ...values.map(([column]) => `${column} = ?`)]
       const sql = `UPDATE webhook_endpoints SET ${set} WHERE product = ? AND id = ? AND revision = ?`
       const given = values.map(([, value]) => sqlValueOf(value))
-      // Written only over what was read: then the answer is what this change has stored, whoever else changes the endpoint.
+      // Written only over what was read: then the answer is what this change has stored, even if others change the endpoint.
       for (;;) {
         const row = await attempt(() => one.get(product, id))
         if (row === null) return undefined
@@ -79,7 +79,7 @@ function createRefresh(db: Database, subscribers: Subscribers): EndpointStore['r
     if (now === null) throw new Error('webhook_revision is empty')
     const since = known.since(now)
     if (since === undefined) return known.list
-    // What changes while pages are read has a later revision: the next look reads it again.
+    // An endpoint that changes while pages are read has a later revision: the next look reads it again.
     const rows = await inPages(
       { revision: since + 1, id: '' },
       ({ revision, id }) => changed.all(revision, id),

@@ -5,13 +5,16 @@ import { deliveryColumns, deliveryValues } from '../sql/subscribers.ts'
 import type { SqlValue } from './connection.ts'
 
 /*
- * What the writer thread does for webhooks: it makes deliveries of what commits wrote, stores what became of them, and removes
- * what nobody asks for any more.
+ * The work of the writer thread for webhooks: it makes deliveries of the rows that commits wrote, stores their results,
+ * and removes those that nobody wants any more.
  */
 
-/** What the writer thread does for webhooks, beside the batches. */
+/** The work of the writer thread for webhooks, besides the batches. */
 export type HookErrand =
-  /** Where `spreads` says so, what commits wrote for endpoints becomes deliveries; the answer is 1 where more of it is left. */
+  /**
+   * Where `spreads` says so, the rows that commits wrote for endpoints become deliveries; the answer is 1 if more of them
+   * are left.
+   */
   | { readonly type: 'settle'; readonly attempted: readonly SettledRow[]; readonly spreads: boolean }
   | { readonly type: 'putOff'; readonly endpointId: string; readonly now: number }
   | { readonly type: 'pruneHooks'; readonly deliveredBefore: number; readonly failedBefore: number }
@@ -80,7 +83,7 @@ export const forgetRemovalsSql = `
   DELETE FROM webhook_removals WHERE removed_at < ?
     AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_removals.endpoint_id)`
 
-/** What a commit writes of a step, as cheaply as it can be had. */
+/** The row that a commit writes for a step, as cheaply as it can be had. */
 export function stagedText(deliveries: readonly Delivery[]): string {
   return JSON.stringify(deliveries.map(deliveryValues))
 }

@@ -35,7 +35,7 @@ export const deliveriesSql = (status?: DeliveryStatus) => `
 const retrySql = `
   UPDATE webhook_deliveries SET status = 'pending', due_at = ? WHERE endpoint_id = ? AND id = ? AND status <> 'pending'`
 
-/** Endpoints, and deliveries of one process: who is at which one is in its memory. */
+/** Endpoints, and deliveries of one process: its memory knows which claim has which delivery. */
 export function createWebhookStore(
   db: Database,
   writes: HookWrites & EraseWrites & RowWrites,
@@ -49,7 +49,7 @@ export function createWebhookStore(
   const endpoints = createEndpointStore(db, writes, subscribers, clock, spread.all)
   const writeRows = (...statements: RowStatement[]) => writes.rows({ type: 'rows', statements, isLight: false })
 
-  /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
+  /** Removes the rest of removed endpoints, at most `most` steps of each; answers how many deliveries went. */
   async function dropRemoved(most?: number): Promise<number> {
     let count = 0
     for (const { endpoint_id: endpointId } of await attempt(() => removals.all()))

@@ -45,7 +45,7 @@ export type FromWriter =
       readonly kind: 'unavailable' | 'unknown'
       readonly message: string
     }
-  /** What became of the batch. */
+  /** The result of the batch. */
   | readonly number[]
 
 interface Opened {
