@@ -71,7 +71,7 @@ const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: 
 
 /**
  * One browser for a whole run: processes that have `env` in their environment open contexts in it instead of starting
- * one each. What a process opened is closed when its connection is.
+ * one each. The contexts of a process close with its connection.
  */
 export async function startSharedBrowser(kind) {
   const server = await chromium.launchServer({ ...launchOptions(kind, autoplays), host: '127.0.0.1', ...keepsSignals })

@@ -1,6 +1,6 @@
-// What npm gets beside the source of a package: JavaScript and declarations in `dist`, for those who do not read
-// TypeScript, and a folder for each entry, for those who do not read `exports`. Run by `npm pack` and `npm publish`; `clean`
-// takes it away again.
+// The files that npm gets in addition to the source of a package: JavaScript and declarations in `dist`, for those who do
+// not read TypeScript, and a folder for each entry, for those who do not read `exports`. Run by `npm pack` and
+// `npm publish`; `clean` takes it away again.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, posix } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * What package-lock.json says.
+ * The contents of package-lock.json.
  *
  *   lockedPackages()          → path → entry, as in the file
  *   places(from, name)        → where Node looks for a package, from the inside out
@@ -44,7 +44,7 @@ export interface ShippedPackage {
   readonly needs: readonly string[]
 }
 
-/** What the service and all that it is made of need, for every platform; nothing that only builds or tests it. */
+/** The packages that the service needs, for every platform; nothing that only builds or tests it. */
 export function shipped(packages: LockedPackages, roots = ['packages/server']): ShippedPackage[] {
   const found = new Map<string, ShippedPackage>()
   const waiting = [...roots]

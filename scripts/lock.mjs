@@ -24,8 +24,8 @@ export function withLock(directory, work) {
 }
 
 /**
- * Whoever wants it claims it with a file of its own, and has it where there is no other claim then: of two, the one that
- * claims later sees the other. So no file is ever taken away from a process that lives.
+ * A process that wants it claims it with a file of its own, and has it if there is no other claim then: of two, the one
+ * that claims later sees the other. So no file is ever taken away from a process that lives.
  */
 function acquire(prefix) {
   let told = false

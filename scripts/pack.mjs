@@ -15,7 +15,7 @@ setup()
 const folders = packages.map((name) => `./packages/${name}`)
 const isQuiet = more.length === 0
 const quiet = isQuiet ? ['--silent'] : []
-// What is built for a package stands in its folder meanwhile.
+// The built files of a package stand in its folder meanwhile.
 const code = withLock(join(root, 'packages'), () =>
   run('npm', ['pack', ...folders, '--pack-destination', target, ...quiet, ...more], {
     stdio: ['inherit', isQuiet ? 'ignore' : 'inherit', 'inherit'],
@@ -24,7 +24,7 @@ const code = withLock(join(root, 'packages'), () =>
 if (code === 0 && isQuiet) console.log(summary())
 process.exit(code)
 
-/** Where they are, and what to install for what, as it can be typed in any folder. */
+/** The packages' folder, and what to install for what, as it can be typed in any folder. */
 function summary() {
   const near = relative(process.env.INIT_CWD ?? process.cwd(), target)
   const shown = near.startsWith('..') || near === '' ? target : near

@@ -88,7 +88,7 @@ const systemPackages = {
   // Says whether metrics and alerts are as they should be. It comes with the other.
   promtool: { programs: ['promtool'], apt: 'prometheus', dnf: 'golang-github-prometheus', brew: 'prometheus' },
   systemd: { programs: ['systemd-analyze'], apt: 'systemd', dnf: 'systemd', brew: 'systemd' },
-  // What the container image asks its health with, and its tests make a network with.
+  // The container image checks its health with it, and its tests make a network with it.
   busybox: {
     programs: ['/usr/bin/busybox', '/bin/busybox', 'busybox'],
     apt: 'busybox-static',

@@ -25,7 +25,7 @@ export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKe
     'POST /api/sign-out'(request, response) {
       response.writeHead(204, { 'Set-Cookie': signOut(request) }).end()
     },
-    /** A token for whoever is signed in, and nobody else. */
+    /** A token for the signed-in user, and nobody else. */
     async 'POST /api/call-token'(request, response) {
       const user = signedIn(request)
       if (user === undefined) return response.writeHead(401).end()
@@ -100,7 +100,7 @@ export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKe
   }
 }
 
-/** What Ringwire sent, and nobody else: undefined where it is not signed with this secret. */
+/** The signed body of a request from Ringwire: undefined if it is not signed with this secret. */
 async function signed(request, verify, secret) {
   const payload = await bodyOf(request)
   try {

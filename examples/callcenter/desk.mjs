@@ -1,4 +1,5 @@
-// What the pages show: who is there, who waits, what was. Pages listen with EventSource and get the whole of it anew.
+// The data that the pages show: who is there, who waits, past calls. Pages listen with EventSource and get the whole of it
+// anew.
 import { agents, personOf } from './people.mjs'
 
 /** How often the desk asks Ringwire who is there, while anybody looks. In ms. */
@@ -93,7 +94,7 @@ export function createDesk({ ringwire, book, hours, queue }) {
       await look()
       return !reachable || [...present.values()].some((state) => state === 'here' || state === 'asleep')
     },
-    /** A webhook came: who is busy may have changed, too. */
+    /** A webhook came: other people may be busy now. */
     changed() {
       tell()
       void look()

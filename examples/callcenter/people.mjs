@@ -1,4 +1,4 @@
-// Who may do what, and who is signed in. Your application has all of this already, with passwords.
+// The people, their rights, and the one who is signed in. Your application has all of this already, with passwords.
 import { randomUUID } from 'node:crypto'
 
 const order = (context_id) => ({ context_type: 'order', context_id, about: `Order ${context_id}` })

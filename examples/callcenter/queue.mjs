@@ -28,7 +28,7 @@ export function createQueue() {
       else if (!reachedNobody.includes(status)) return
       // It was the agent who called: the customer did not answer.
       else if (customer === callee) waiting.delete(customer.user_id)
-      // Where nobody did it, the backend refused the call: outside of opening hours nobody waits.
+      // If nobody did it, the backend refused the call: outside of opening hours nobody waits.
       else if (status !== 'rejected' || by !== null) join(customer.user_id, now)
     },
     /** These have their page open. Those who closed it do not wait any more. */

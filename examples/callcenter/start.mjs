@@ -1,5 +1,5 @@
 // `npm start`: the service, with a key that is made for this run, and the call centre on http://127.0.0.1:3000.
-// Where RINGWIRE_URL, RINGWIRE_KEY_ID, RINGWIRE_KEY_SECRET, WEBHOOK_SECRET, INVITE_SECRET and RINGWIRE_VAPID_PUBLIC_KEY are
+// If RINGWIRE_URL, RINGWIRE_KEY_ID, RINGWIRE_KEY_SECRET, WEBHOOK_SECRET, INVITE_SECRET and RINGWIRE_VAPID_PUBLIC_KEY are
 // set, it uses that service.
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
@@ -74,7 +74,7 @@ server.listen(Number(PORT), '127.0.0.1', async () => {
   await ringwire.groups.put(support, { members, strategy: 'all', ring_ms: 30_000 })
   const webhookSecret = process.env.WEBHOOK_SECRET ?? (await webhookEndpoint(`${url}/webhooks`))
   const inviteSecret = process.env.INVITE_SECRET ?? (await decideAt(`${url}/invites`))
-  // What began while nobody listened here is asked for.
+  // The list has the calls that began while nobody listened here.
   for await (const call of ringwire.calls.all({ status: 'live' })) book.write(call)
   const secrets = { webhookSecret, inviteSecret }
   backend = createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKey: vapid.publicKey, ...secrets })
@@ -95,7 +95,10 @@ function vapidKeys() {
   return JSON.parse(readFileSync(file, 'utf8'))
 }
 
-/** Where Ringwire tells of calls: the endpoint of the last run, with a new secret, or a first one. Answers the secret. */
+/**
+ * The endpoint to which Ringwire sends news of calls: that of the last run, with a new secret, or a first one. Answers
+ * the secret.
+ */
 async function webhookEndpoint(url) {
   const { webhooks } = ringwire
   const description = 'The call centre'
@@ -105,7 +108,7 @@ async function webhookEndpoint(url) {
   return (await webhooks.rotate(known.id)).secret
 }
 
-/** Where Ringwire asks before a call rings. While nobody answers there, calls ring. Answers the secret. */
+/** The address that Ringwire asks before a call rings. While nobody answers there, calls ring. Answers the secret. */
 async function decideAt(invite_url) {
   return (await ringwire.product.change({ invite_url, invite_failure: 'allow' })).invite_secret
 }

@@ -1,6 +1,6 @@
 // `npm start`: the service, with a key that is made for this run, and the application on http://127.0.0.1:3000.
-// Where RINGWIRE_URL, RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET are set, it uses that service: RINGWIRE_URL is where browsers
-// reach it, too.
+// If RINGWIRE_URL, RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET are set, it uses that service: browsers reach it at RINGWIRE_URL,
+// too.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

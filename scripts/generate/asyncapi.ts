@@ -66,7 +66,7 @@ function exampleList(named: Record<string, object>): Json {
   return Object.entries(named).map(([name, payload]) => ({ name, payload: payload as JsonObject }))
 }
 
-/** What the validator leaves to a code of its own is said here [INV1]. */
+/** Rules that the validator leaves to a code of its own are said here [INV1]. */
 function dataOf(event: ClientEventName): JsonObject {
   const data = plainSchema(clientEvents[event])
   const { call_type: callType } = data.properties as Record<string, JsonObject>
@@ -111,14 +111,14 @@ const version: JsonObject = {
   description: 'To extended sessions: the version of the call.',
 }
 
-/** What every push has, and more in an extended session. */
+/** The fields of every push, and more in an extended session. */
 function pushPayload(event: ServerEventName, name: JsonObject, data: JsonObject): JsonObject {
   const required = extendedOnly.includes(event) ? ['event', 'data', 'seq'] : ['event', 'data']
   return {
     type: 'object',
     required,
     properties: { event: name, data, seq, ...(versioned.includes(event) ? { version } : {}) },
-    // An extended session is told both or neither.
+    // An extended session gets both or neither.
     ...(versioned.includes(event) ? { dependentRequired: { seq: ['version'], version: ['seq'] } } : {}),
   }
 }
@@ -198,7 +198,7 @@ function serverMessage(event: ServerEventName): JsonObject {
 const clientNames = Object.keys(clientEvents) as ClientEventName[]
 const serverNames = Object.keys(serverEvents) as ServerEventName[]
 
-/** What an extended client asks for in the URL [EXT1, RES1]; a base one asks for nothing. */
+/** The parameters of an extended client in the URL [EXT1, RES1]; a base one has none. */
 export const queryParameters: Readonly<Record<string, { schema: JsonObject; description: string; example: string }>> = {
   [extendedQuery.extended]: {
     schema: { type: 'string', const: '1' },

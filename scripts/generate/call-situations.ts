@@ -16,7 +16,7 @@ import { decideInvite, type InviteCommand } from '../../packages/server/src/call
 import { ownDeviceMs } from '../../packages/server/src/call/places.ts'
 import { loadConfig } from '../../packages/server/src/config/config.ts'
 
-/** What was done, by whom, and what came of it. */
+/** A request, its author, and its outcome. */
 export interface Row {
   readonly request: string
   readonly by: string
@@ -207,7 +207,7 @@ export function lateRows(call: OverCall): Row[] {
   )
 }
 
-/** What changes a live call without anybody asking for it. */
+/** Changes of a live call that nobody requests. */
 export function serviceRows(call: LiveCall): Row[] {
   const rows: Row[] = []
   const add = (request: string, by: string, before: Call, command: CallCommand, now: number) =>

@@ -10,7 +10,7 @@ function refusalText({ code: name, details }: Refusal): string {
   return carried.length === 0 ? code(name) : `${code(name)} with ${carried.map(code).join(', ')}`
 }
 
-/** What a step did to a call that stays in its state. */
+/** The effect of a step on a call that stays in its state. */
 const quietSteps: Partial<Record<Step['event']['type'], string>> = {
   silenced: 'silences the session',
   place_taken: 'takes the place',

@@ -4,7 +4,10 @@ import { page } from './tables.ts'
 
 const source = join(dirname(import.meta.dir), '..', 'packages', 'client', 'src')
 
-/** What an application imports, from where, and the files that declare it. Without names: everything that a file exports. */
+/**
+ * The names that an application imports, from where, and the files that declare them. Without names: everything that a
+ * file exports.
+ */
 const entries: { from: string; files: { file: string; names?: string[] }[] }[] = [
   {
     from: '@ringwire/client',
@@ -32,7 +35,7 @@ const entries: { from: string; files: { file: string; names?: string[] }[] }[] =
 
 export interface Declaration {
   name: string
-  /** What stands above it, as prose. */
+  /** The prose above it. */
   description: string
   code: string
 }

@@ -93,7 +93,7 @@ function noticesOf(reason: string): string[] {
   return [...new Set(told.map(({ notice, by }) => noticeText(notice, by).replace(` (${reason})`, '')))]
 }
 
-/** What is sent as places move: no step has these notices [PLACE2] [TAKE1]. */
+/** The notices that are sent as places move: no step has these notices [PLACE2] [TAKE1]. */
 export function leftNotices(): Notice[] {
   return decidedSteps().flatMap((step) => (step.event.moved ?? []).map((move) => leftNotice(step, move)))
 }

@@ -9,7 +9,7 @@ const wait = 'Wait as long as the answer says, then ask again.'
 const fixBackend = 'Correct the request in your backend.'
 const newToken = 'Get a new token from your backend.'
 
-/** What the one who reads the code can do. */
+/** The remedy for a reader of the code. */
 const remedies: Record<ErrorCode, string> = {
   INVALID_REQUEST_BODY: `${fixBackend} The message names the field.`,
   INVALID_QUERY: `${fixBackend} The message names the parameter.`,

@@ -572,7 +572,7 @@ export const serverData = {
   'session.reset': { reset },
 }
 
-/** What an error carries besides code and message, where it carries anything. */
+/** The fields of an error besides code and message, if it has any. */
 export const errorDetails: Partial<Record<ErrorCode, Partial<ErrorBody>>> = {
   INVALID_PAYLOAD: { field: 'callee_user_id', message: 'callee_user_id is required' },
   PAYLOAD_TOO_LARGE: { field: 'sdp.sdp', message: 'sdp.sdp must have at most 49152 bytes' },

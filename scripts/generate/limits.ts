@@ -193,7 +193,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
   ],
 }
 
-/** What a developer turns up or off on the own machine. */
+/** The limits that a developer turns up or off on the own machine. */
 export const whileDeveloping: Readonly<Record<string, string>> = {
   [settings.tokenFailRateIp.name]: 'off',
   [settings.inviteRate.name]: 'off',

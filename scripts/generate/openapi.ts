@@ -70,7 +70,7 @@ function rateOf({ name, default: rate }: { name: string; default: string }): str
   return `${count} in ${seconds} s (${name})`
 }
 
-/** What is counted where a limit answers [TOK5, HTTP1]. */
+/** The count behind a limit that answers [TOK5, HTTP1]. */
 const counted: Partial<Record<RestCode, string>> = {
   BOOTSTRAP_IP_RATE_LIMITED: `${rateOf(settings.tokenRateIp)}. Or ${rateOf(settings.tokenFailRateIp)} had product credentials that failed.`,
   BOOTSTRAP_KEY_RATE_LIMITED: `${rateOf(settings.tokenRateKey)}.`,
@@ -120,7 +120,7 @@ function answer(
   }
 }
 
-/** What an endpoint takes, and what it answers beside its codes. */
+/** The input of an endpoint, and its answers besides its codes. */
 interface Shape {
   readonly security: JsonObject[]
   readonly parameters?: JsonObject[]
@@ -283,7 +283,7 @@ const securitySchemes: JsonObject = {
   },
 }
 
-/** OpenAPI 3.1 of everything that is asked over HTTP, and of what the service asks itself. */
+/** OpenAPI 3.1 of all requests over HTTP, and of the requests of the service itself. */
 export function createOpenApi(): JsonObject {
   const plain = Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, plainSchema(schema)]))
   const schemas = Object.fromEntries(Object.entries(plain).map(([name, it]) => [name, withReferences(it, plain)]))

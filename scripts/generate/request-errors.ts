@@ -8,7 +8,7 @@ import { lateRows, liveCalls, overCalls, requestRows } from './call-situations.t
 const relays = ['webrtc.offer', 'webrtc.answer', 'webrtc.ice_candidate'] as const
 const hangUps: readonly ClientEventName[] = ['call.reject', 'call.cancel', 'call.end', 'auth.refresh']
 
-/** What is no matter of a call: of the socket, of the message, of the service. */
+/** Errors that are not about a call: of the socket, of the message, of the service. */
 export const beforeRequests = {
   'the upgrade': ['AUTH_TOKEN_REQUIRED', 'AUTH_TOKEN_INVALID', 'RATE_LIMITED', 'SERVICE_DRAINING'],
   'what is no envelope': ['INVALID_MESSAGE'],
@@ -16,7 +16,7 @@ export const beforeRequests = {
   'every request': ['INVALID_PAYLOAD', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR'],
 } as const satisfies Record<string, readonly ErrorCode[]>
 
-/** What is refused outside of `decide` and `decideInvite` [WS5, WS6, REL2, EXT5, TAKE1]. */
+/** Refusals outside of `decide` and `decideInvite` [WS5, WS6, REL2, EXT5, TAKE1]. */
 const beside: Partial<Record<ClientEventName, readonly ErrorCode[]>> = {
   'call.invite': ['AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE', 'GROUP_NOT_FOUND'],
   'call.accept': ['AUTH_TOKEN_INVALID'],

@@ -1,4 +1,4 @@
-/** What the page asks its own backend. */
+/** The requests of the page to its own backend. */
 import { createCallClient } from '@ringwire/client'
 import { takeCapabilities } from '@ringwire/client/take'
 import { createTransfers, transferCapabilities } from '@ringwire/client/transfer'
@@ -52,7 +52,7 @@ export interface Desk {
   readonly hours: { readonly isOpen: boolean; readonly text: string }
   /** Of a customer: the place in the queue from 1, or 0. */
   readonly place?: number
-  /** Of an agent: who waits, the longest first. */
+  /** Of an agent: the customers who wait, the longest first. */
   readonly queue?: readonly Waiting[]
   readonly agents: readonly Agent[]
   /** Calls that ring or go on, the longest first. */

@@ -1,4 +1,4 @@
-/** What both pages are made of. */
+/** The parts of both pages. */
 import { useCallClient } from '@ringwire/client/react'
 import {
   CallProvider,
@@ -78,7 +78,7 @@ export function Page({ user, desk, idle, children, onLeave }: PageProps) {
 interface PageProps {
   user: Person
   desk: Desk | undefined
-  /** What the stage shows without a call. */
+  /** The stage without a call. */
   idle: ReactNode
   children: ReactNode
   /** Before somebody signs out. */

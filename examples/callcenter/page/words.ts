@@ -1,4 +1,4 @@
-/** What states are called. */
+/** The names of states. */
 import type { ConnectionState } from '@ringwire/client'
 import type { Agent, DeskCall } from './backend.ts'
 
@@ -20,7 +20,7 @@ export function sidesOf({ caller, callee }: DeskCall): { customer: DeskCall['cal
 export const aboutText = ({ caller, callee, context_id }: DeskCall): string =>
   caller.role === callee.role ? 'between colleagues' : `order ${context_id}`
 
-/** What is wrong with the connection; undefined where nothing is. */
+/** The problem with the connection; undefined if there is none. */
 export function connectionText({ name, why }: ConnectionState): string | undefined {
   if (name === 'closed' && why.code === 'replaced')
     return 'This desk is open in another tab. Go on there, or load this page again.'

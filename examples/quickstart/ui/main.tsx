@@ -35,7 +35,7 @@ function SignIn({ onName }: { onName(name: Name): void }) {
   )
 }
 
-/** What the stage shows while there is no call. */
+/** The stage while there is no call. */
 function Idle({ name }: { name: Name }) {
   const { place } = useCallUi()
   const { state } = useCallClient(client)

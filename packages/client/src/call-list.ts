@@ -107,7 +107,7 @@ function remember(finished: Set<string>, callUuid: string): void {
   if (finished.size > maxFinished) finished.delete(finished.values().next().value as string)
 }
 
-/** What the application holds is replaced when it changes, and only then. */
+/** The application's objects are replaced when they change, and only then. */
 function show<E extends keyof Shown>(listeners: Listeners<ClientEvents>, shown: Shown, event: E, next: Shown[E]): void {
   const before = shown[event]
   if (before.length === next.length && before.every((it, i) => it === next[i])) return

@@ -7,7 +7,7 @@ import type { RingwireError } from './error.ts'
 import type { Reply } from './requests.ts'
 import { type CallState, ownReasons } from './types.ts'
 
-/* What a reply of the service says about the state of a call. */
+/* The state of a call as a reply of the service shows it. */
 
 /** Its final notice is on the way or was lost; in any case there is nothing left to ask for. */
 function gone(error: RingwireError): CallInput | undefined {
@@ -29,7 +29,7 @@ export function afterConfirm(reply: Reply): CallInput | undefined {
   return reply.ok ? { type: 'stands', status: (reply.data as CallAck).status } : gone(reply.error)
 }
 
-/** What only the holder of the place may do was refused: another session holds it [PLACE3]. */
+/** The service refused a request that only the holder of the place may send: another session holds it [PLACE3]. */
 export function afterRefusal(event: ClientEventName, error: RingwireError, state: CallState): CallInput | undefined {
   const isOfHolder = event === 'call.connected' || event === 'call.media' || event.startsWith('webrtc.')
   const wasHolder = state.name !== 'ringing' || state.direction === 'outgoing'

@@ -9,7 +9,7 @@ import {
   type RingwireErrorShape,
 } from './types.ts'
 
-/** What can change how a call stands. */
+/** The events that can change the state of a call. */
 export type CallInput =
   | { readonly type: 'invited'; readonly delivered: boolean; readonly expiresAt: number }
   | { readonly type: 'alerting' }

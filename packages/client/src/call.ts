@@ -10,7 +10,7 @@ import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
 import type { Call, CallClient, CallEvents, Participant, Peer, PeerState } from './types.ts'
 
-/** What a call is about, as it is first known. */
+/** The first known facts of a call. */
 export type CallSeed = Pick<
   Call,
   | 'callUuid'
@@ -34,7 +34,7 @@ export interface CallPort {
   withdraw(callUuid: string, event?: 'call.invite' | 'call.accept'): boolean
   self(): Participant | null
   client(): CallClient
-  /** What rejected the promise of a listener. */
+  /** An error rejected the promise of a listener. */
   rejected(cause: unknown): boolean
   /** Its uuid changed, or it is over. */
   changed(call: LiveCall, uuidBefore: string): void
@@ -46,9 +46,9 @@ export interface LiveCall {
   apply(input: CallInput): void
   emit<E extends keyof CallEvents>(event: E, payload: CallEvents[E]): void
   receive: ReturnType<typeof createSignals>['receive']
-  /** It is another call than the one that was asked for. */
+  /** It is another call than the one that the application wanted. */
   become(seed: Partial<Omit<CallSeed, 'state' | 'peer'>>): void
-  /** What is known of the other side. */
+  /** News of the other side. */
   learn(change: Partial<PeerState>, peer?: Partial<Peer>): void
   /** The signals so far belong to a negotiation that is gone. */
   resync(restored: boolean): void
@@ -241,7 +241,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
 type Ending = { [S in OverStatus]: readonly [S, EndReasonOf<S>] }[OverStatus]
 
-/** What each way of hanging up makes of the call: its status, and the reason where none is given. */
+/** The result of each way of hanging up: the status of the call, and the reason if none is given. */
 const ends = {
   'call.cancel': ['cancelled', 'caller_cancelled'],
   'call.reject': ['rejected', 'declined'],

@@ -75,7 +75,7 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
       for (const it of [...list.live.values()]) confirm(it, find(active, it), localTime)
     },
 
-    /** Earlier messages may have been lost: `active` is the truth. Calls that ring are told anew, or are not. */
+    /** Earlier messages may have been lost: `active` is the truth. Calls that ring are reported anew, or are not. */
     reconcile(active: readonly ActiveCall[], ringsFollow: boolean, rejoins: boolean): void {
       for (const it of [...list.live.values()]) catchUp(it, find(active, it), localTime)
       adopt(active, ringsFollow, rejoins)

@@ -42,14 +42,14 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   /** How this page came to be: the first session that it begins has to do with it, no later one. */
   let visit = env.visit()
   let endListening: Unsubscribe = () => {}
-  /** Those that were told last: by the token, or by a push [EXT5]. */
+  /** The last ICE servers from the service: by the token, or by a push [EXT5]. */
   let iceServers: readonly IceServer[] = []
   /** Came with them [PRIV1]. */
   let iceTransportPolicy: 'relay' | undefined
 
   const report = (error: RingwireError) => listeners.emit('error', error)
 
-  /** An expected failure that nobody listens for is no news. A bug of the application has to surface somewhere. */
+  /** An expected failure that nobody listens for is not news. A bug of the application has to surface somewhere. */
   function rejected(cause: unknown): boolean {
     const isExpected = cause instanceof RingwireError
     if (!isExpected && !listeners.has('error')) return false

@@ -24,7 +24,7 @@ export interface ConnectionOptions extends PauseBounds, Pick<LivenessOptions, 'i
   readonly connectTimeoutMs: number
 }
 
-/** What the connection is for. */
+/** The user of the connection. */
 export interface ConnectionUser {
   /** The query of the next connection. */
   query(): string
@@ -52,7 +52,7 @@ const closing = 2
 /** Tells the service that the socket was given up; the session is not over, as after 1000 [RES1]. */
 const givenUp = 4408
 
-/** Where nothing more is known, the code says it all. */
+/** If nothing more is known, the code says it all. */
 function because(code: WhyCode, message: string = code, more: Partial<Why> = {}): Why {
   return { code, message, ...more }
 }
@@ -79,9 +79,9 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   let late = 0
   let endTimer: () => void = () => {}
   let pauseIsAsked = false
-  /** What the service said before it closed the socket. */
+  /** The last error before the service closed the socket. */
   let refusal: RingwireError | undefined
-  /** What the last message of an open socket asked for, in ms. */
+  /** The last pause that an open socket asked for, in ms. */
   let awayMs: number | undefined
 
   const liveness = createLiveness(env, {
@@ -181,7 +181,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     const isReplaced = code === 4409
     const details = { closeCode: code, reason, error: refusal }
     const why = because(isReplaced ? 'replaced' : 'socket_closed', message, details)
-    // Once for each: whoever comes after that is somebody else.
+    // Once for each: a later close is about another client.
     const isOwn = isReplaced && env.now() < lateUntil && late-- > 0
     if (!isOwn && !shouldReconnect(code)) {
       stop(why)

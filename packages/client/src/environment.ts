@@ -1,6 +1,6 @@
 import type { Unsubscribe, WebSocketConstructor } from './types.ts'
 
-/** What the page tells: the network came or went, or somebody looks at it again. */
+/** Signals from the page: the network came or went, or somebody looks at it again. */
 export type Signal = 'online' | 'offline' | 'visible'
 
 /** All that the client takes from where it runs. Tests give their own. */
@@ -25,9 +25,9 @@ export type Visit =
   /** The page that has the session did not leave, and may still be open: this page got a copy of its storage. */
   | 'copy'
 
-/** What a page that goes leaves in sessionStorage, which a tab that is duplicated copies: when it went. */
+/** A page that goes leaves in sessionStorage when it went; a duplicated tab copies that. */
 const mark = 'ringwire.left'
-/** From one page of a tab to the next one, in ms: a tab that is opened again later is no reload. */
+/** From one page of a tab to the next one, in ms: a tab that is opened again later is not a reload. */
 const reloadMs = 10_000
 let visited: Visit | undefined
 
@@ -55,8 +55,8 @@ export function globalEnvironment(webSocket: WebSocketConstructor | undefined): 
 }
 
 /**
- * By the mark, and by what the browser says of the navigation: a duplicated tab has no mark, because the page that it is a
- * copy of was not left; one that was closed and is opened again is no reload, nor is one that was left and gone back to.
+ * By the mark, and by what the browser says of the navigation. A duplicated tab has no mark, because the original page
+ * was not left. A tab that was closed and is opened again is not a reload, nor is one that was left and gone back to.
  */
 function readVisit(): Visit {
   if (!globalThis.document) return 'return'
@@ -78,7 +78,10 @@ function readVisit(): Visit {
   }
 }
 
-/** Where there is no randomUUID (React Native, pages without TLS) it only has to differ from the caller's own other calls [INV3, UUID1]. */
+/**
+ * If there is no randomUUID (React Native, pages without TLS) it only has to differ from the caller's own other calls
+ * [INV3, UUID1].
+ */
 function uuid(): string {
   const random = globalThis.crypto?.randomUUID?.()
   return (

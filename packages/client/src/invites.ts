@@ -18,7 +18,7 @@ export interface Inviting {
   localTime(iso: string): number
 }
 
-/** What the service takes as a type of call [INV1]. */
+/** The form of a call type that the service takes [INV1]. */
 const callTypes = /^[a-z0-9_-]{1,32}$/
 
 /** A new call, or the one that rings between the two already. */
@@ -52,7 +52,7 @@ export function placeCall(client: Inviting, wish: CallOptions): Call {
   })
   list.refresh()
   if (name !== 'closed') invite(client, it, wish, onGlare)
-  // In a moment: whoever called has no listener yet.
+  // In a moment: the code that called has no listener yet.
   else queueMicrotask(() => failed(client, it, onGlare, new RingwireError('CONNECTION_CLOSED', why.message)))
   return it.call
 }

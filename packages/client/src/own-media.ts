@@ -9,7 +9,7 @@ export interface OwnMediaPort {
 
 const nothing: CallMediaFlags = { audio: false, video: false, screen: false }
 
-/** What this side says of what it sends [MEDIA1], and whether it has put the call on hold [HOLD1]. */
+/** This side's flags about its media [MEDIA1], and whether it has put the call on hold [HOLD1]. */
 export function createOwnMedia({ send, callUuid, changed }: OwnMediaPort) {
   let flags = nothing
   let held = false

@@ -5,10 +5,10 @@ import type { Request } from './requests.ts'
 import type { CallClient } from './types.ts'
 import type { Push } from './wire.ts'
 
-/** Where a client keeps what other entries of the SDK need of it. No application has to do with it. */
+/** The parts of a client that other entries of the SDK need. No application has to do with it. */
 export const parts: unique symbol = Symbol.for('ringwire.parts')
 
-/** What the service says, before the client itself looks at it. */
+/** A message of the service, before the client itself looks at it. */
 export interface News {
   push: Push
   /** All live calls of the participant: the session begins, or its log was lost. */

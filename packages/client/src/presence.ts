@@ -75,7 +75,7 @@ export function createPresence({ WebSocket = globalThis.WebSocket }: PresenceOpt
     askedAt = performance.now()
     id = `presence-${++count}`
     const participants = peers.map(({ role, userId }) => ({ role, user_id: userId }))
-    // Without a number: it is asked anew on each connection, and never twice on one.
+    // Without a number: it is sent anew on each connection, and never twice on one.
     socket.send(JSON.stringify({ event: 'presence.watch', request_id: id, data: { participants } }))
   }
 

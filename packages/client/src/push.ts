@@ -17,11 +17,11 @@ export interface Ticket {
   alerting(): Promise<{ readonly ringing: true } | NoRing>
   /**
    * Connects the client, where it is not connected, and gives the call once it rings there: `accept()` answers it. The client
-   * stays connected, whatever comes of it. While the call does not come, the ticket is asked every 5 s, and when the ring is
-   * to end: it ends with the ring. One failure is not enough to reject: a phone that wakes may have no network yet. Rejects
-   * also with `TOKEN_FAILED` or `AUTH_TOKEN_INVALID` where twice in a row there was no token, or none that the service takes,
-   * `CALL_NOT_PARTICIPANT` where the client is not the one of the ticket's participant, and `CONNECTION_CLOSED`, or what made
-   * it close, where the client is closed.
+   * stays connected, whatever comes of it. While the call does not come, it asks for the ring every 5 s, and when the
+   * ring is to end: it ends with the ring. One failure is not enough to reject: a phone that wakes may have no network
+   * yet. Rejects also with `TOKEN_FAILED` or `AUTH_TOKEN_INVALID` if twice in a row there was no token, or none that the
+   * service takes; with `CALL_NOT_PARTICIPANT` if the client belongs to another participant than the ticket; and with
+   * `CONNECTION_CLOSED`, or the reason for it, if the client is closed.
    */
   connect(client: CallClient): Promise<Rung | NoRing>
 }

@@ -4,7 +4,7 @@ export interface PauseBounds {
   readonly maxMs: number
 }
 
-/** What the service said about coming back. */
+/** The service's words about coming back. */
 export interface PauseHints {
   /** It restarts: come back at any time within this. */
   readonly jitterMs?: number | undefined
@@ -14,7 +14,7 @@ export interface PauseHints {
 
 export interface Pause {
   readonly ms: number
-  /** It was asked for: a network that comes back does not shorten it. */
+  /** The service asked for it: a network that comes back does not shorten it. */
   readonly isAsked: boolean
 }
 

@@ -5,9 +5,9 @@ import type { Requests } from './requests.ts'
 import type { Tokens } from './tokens.ts'
 import type { SessionToken } from './types.ts'
 
-/** The next token is asked for at the earliest when the held one has this much left. */
+/** The client asks for the next token at the earliest when the held one has this much left. */
 const leadMs = 60_000
-/** A backend that hands out the same token until it ends is asked at most this often. */
+/** The client asks a backend that hands out the same token until it ends at most this often. */
 const samePauseMs = 5_000
 const retryBounds = { baseMs: 1_000, maxMs: 15_000 }
 

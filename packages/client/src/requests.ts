@@ -11,7 +11,7 @@ export interface Request {
   readonly event: ClientEventName
   /** Read each time that it is sent. */
   readonly data: object
-  /** Goes on being asked after its time, however often it fails: hanging up has to arrive at last, and who is muted. */
+  /** Repeats the request after its time, however often it fails: hanging up has to arrive at last, and mute flags. */
   readonly insistent?: boolean
   /** Is called with the reply even where the promise did not wait for it. */
   readonly onReply?: (reply: Reply) => unknown
@@ -29,7 +29,7 @@ interface Entry extends Request {
   waits: boolean
   /** It may have taken effect: it was sent in a session that is gone, or the service failed while at it. */
   unsure: boolean
-  /** Nobody wants it any more; whoever said so was told that it may take effect. */
+  /** Nobody wants it any more; the application heard that it may take effect. */
   takenBack: boolean
   tries: number
   endTimer: () => void
@@ -167,7 +167,7 @@ function askAgain(
   return true
 }
 
-/** What is so of every request at first. */
+/** The state of every request at first. */
 const unsent = { n: 0, tries: 0, waits: true, unsure: false, takenBack: false, renewed: false, endPause: undefined }
 
 /** Asks the service. A request is sent again until its reply has come, as far as a repeat of it does no harm. */

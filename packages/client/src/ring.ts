@@ -3,7 +3,7 @@ import type { CallStatus } from '@ringwire/protocol/rest'
 import { RingwireError } from './error.ts'
 import type { Call, CallClient, ConnectionState, Participant } from './types.ts'
 
-/** What the ticket's call is: `ringing` with what to show, or what became of it. */
+/** The state of the ticket's call: `ringing` with its details, or what became of it. */
 export type Ring =
   | {
       readonly ringing: true
@@ -32,7 +32,7 @@ export interface Rung {
 
 /** While the call does not come, the client asks for the ticket at least this often. In ms. */
 const pauseMs = 5_000
-/** What rings is told right after `auth.ok` [WS4]: a call that is not there after this is asked about. In ms. */
+/** Rings come right after `auth.ok` [WS4]: if a call is not there after this time, the client asks about it. In ms. */
 const momentMs = 1_000
 
 type Ringing = Extract<Ring, { readonly ringing: true }>
@@ -82,7 +82,7 @@ export function ringAt(
         if (++failures === 2) fail(error)
       }
       const leftMs = expiresAt.getTime() - Date.now()
-      // Where the clock of the device is ahead, the ring seems to be over long before it is.
+      // If the clock of the device is ahead, the ring seems to be over long before it is.
       askIn(leftMs < -momentMs ? pauseMs : Math.min(Math.max(leftMs, momentMs), pauseMs))
     }
 

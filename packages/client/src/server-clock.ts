@@ -15,7 +15,7 @@ export function createServerClock(env: Environment, changed: () => void) {
   return {
     /** How long until the service's clock says this. */
     msUntil: (time: string): number => Date.parse(time) - env.now() - offset,
-    /** What the service's clock says, as this device's clock would say it. */
+    /** The service's time, by this device's clock. */
     localTime: (time: string | number): number => +new Date(time) - offset,
     /** The backend's clock is a better guess than the device's, until the service tells its own. */
     hearDate(date: string | null | undefined): void {

@@ -6,12 +6,12 @@ import { isObject, parseJson } from './wire.ts'
 type Resume = { readonly id: string; readonly epoch: string; readonly seq: number; readonly replied: number }
 
 /**
- * What is needed to go on with a session: its name, its epoch and the last push that was seen [RES1]. `can`: what this client
- * understands beside [EXT6].
+ * The key to a session: its name, its epoch and the last push that was seen [RES1]. `can`: what this client understands
+ * beside [EXT6].
  */
 export function createSession(can: readonly Capability[] = []) {
   const extended = can.length > 0 ? `ext=1&can=${can}` : 'ext=1'
-  /** `replied`: what the page before this one saw of its replies. */
+  /** `replied`: the replies that the previous page saw. */
   let session: Resume | undefined
 
   return {
@@ -22,7 +22,7 @@ export function createSession(can: readonly Capability[] = []) {
       return `${extended}&resume=${name}&epoch=${epoch}&seq=${session.seq}&n=${Math.max(replied, session.replied)}`
     },
 
-    /** It is known from now on: by `auth.ok`, or by a reset after its log was lost [RES4]. Where it is new, so is `seq`. */
+    /** It is known from now on: by `auth.ok`, or by a reset after its log was lost [RES4]. If it is new, so is `seq`. */
     began({ session_id: id, epoch, recovered }: SessionReset & Partial<Pick<ExtendedAuthOk, 'recovered'>>): void {
       session = { id, epoch, seq: (recovered && session?.seq) || 0, replied: 0 }
     },

@@ -48,7 +48,7 @@ export function createSignals(listeners: Listeners<CallEvents>) {
         isMine = false
       }
     },
-    /** They belong to a negotiation that is no more. */
+    /** They belong to a negotiation that is gone. */
     drop(): void {
       kept = []
     },

@@ -31,13 +31,13 @@ export interface Take {
   /** Newest last; the same array until something changes, and empty while the connection is away. */
   readonly calls: readonly TakeableCall[]
   on<E extends keyof TakeEvents>(event: E, listener: (payload: TakeEvents[E]) => void): Unsubscribe
-  /** Looks now, as for a page that is shown again: nobody is told when a call begins at another device. */
+  /** Looks now, as for a page that is shown again: no event says when a call begins at another device. */
   refresh(): Promise<void>
   /** Looks no more. */
   close(): void
 }
 
-/** What its client has to list: `createCallClient({ …, can: takeCapabilities })`. */
+/** The client has to list this: `createCallClient({ …, can: takeCapabilities })`. */
 export const takeCapabilities: readonly Capability[] = ['take']
 
 /** Between two looks while there is such a call, in ms: it may end at any moment. */
@@ -106,7 +106,7 @@ function takeHere(active: ActiveCall, { ask, live, add, localTime }: ClientParts
     if (!reply.ok) it.apply({ type: 'over', reason: ownReasons.failed, error: reply.error })
   }
   void ask({ event: 'call.take', data: { call_uuid: active.call_uuid }, insistent: true, onReply })
-  // What the application makes of it in this turn begins anew with it.
+  // Everything that the application makes of it in this turn begins anew with it.
   queueMicrotask(() => it.resync(true))
   return it.call
 }

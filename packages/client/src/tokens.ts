@@ -9,7 +9,7 @@ const reserveMs = 60_000
 /** The client waits this many times as long for a late `getToken` before it calls it again: two at once help nobody. */
 const latePatience = 2
 
-/** Gives what `getToken` gives: one at a time, and none that was asked for before a `forget`. */
+/** Calls `getToken`: one at a time, and without tokens that were requested before a `forget`. */
 function createSource(
   env: Environment,
   timeoutMs: number,
@@ -17,7 +17,7 @@ function createSource(
   take: (token: SessionToken) => void,
 ) {
   let asking: Promise<SessionToken> | undefined
-  /** What `getToken` gave, also when nobody waits for it any more. */
+  /** The promise of `getToken`, also when nobody waits for it any more. */
   let given: Promise<SessionToken> | undefined
   /** Counts the participants. */
   let person = 0
@@ -71,8 +71,8 @@ function createSource(
 }
 
 /**
- * Holds one token, and asks the application for the next one when it has to. Every token is asked for here: one at a time, and
- * after a token that came not before the pause of a reconnect is over, whatever its `expires_at` says.
+ * Holds one token, and asks the application for the next one when it has to. This part makes every request for a token:
+ * one at a time, and after a token that came not before the pause of a reconnect is over, whatever its `expires_at` says.
  */
 export function createTokens(
   env: Environment,
@@ -86,7 +86,7 @@ export function createTokens(
   /** How long the held token lasts in all. */
   let lifeMs = 0
   let takenAt = 0
-  /** Until the next one may be asked for. */
+  /** Until the next request for a token may go out. */
   let pauseMs = 0
 
   const clock = createServerClock(env, () => {
@@ -110,7 +110,7 @@ export function createTokens(
   const renewed = () => source.ask(held ? msOfPause() : 0)
 
   function take(token: SessionToken): void {
-    // One that is asked for soon after the one before doubles the pause, up to the longest.
+    // A request soon after the previous one doubles the pause, up to the longest.
     const isSoon = env.now() < takenAt + 2 * pauseMs
     pauseMs = isSoon ? Math.min(reconnectMaxMs, 2 * pauseMs) : reconnectBaseMs
     takenAt = env.now()
@@ -137,7 +137,7 @@ export function createTokens(
       held = undefined
       reason = 'refused'
     },
-    /** The client is closed: whoever connects it again may be somebody else. */
+    /** The client is closed: the next user of it may be somebody else. */
     forget(): void {
       source.forget()
       held = last = undefined
@@ -155,7 +155,7 @@ export function tokenError(message: string, details: object = {}): RingwireError
   return new RingwireError('TOKEN_FAILED', message, { retryable: true, ...details })
 }
 
-/** What the application gave: the token, or the response of its backend that holds it. */
+/** The application's answer: the token, or the response of its backend that holds it. */
 async function read(
   answer: SessionToken | TokenResponse,
   needsUrl: boolean,

@@ -23,7 +23,7 @@ import type { Push } from './wire.ts'
 /** The target: a person or a group, whose devices ring, or the other side of a second call of this client, where nothing rings. */
 export type TransferTarget = (
   | (Callee & {
-      /** What `to.displayName` says of the target until it answers. */
+      /** The value of `to.displayName` for the target until it answers. */
       readonly displayName?: string | undefined
     })
   | { readonly to: Call }
@@ -73,14 +73,14 @@ export interface Transfers {
   transfer(call: Call, target: TransferTarget): Promise<void>
   /** How the last transfer of the call stands; undefined where there was none. */
   of(call: Call): TransferState | undefined
-  /** Where a call comes from that began as a transfer: at the target, and at a side that was transferred. */
+  /** The origin of a call that began as a transfer: at the target, and at a side that was transferred. */
   origin(call: Call): TransferOrigin | undefined
   on<E extends keyof TransferEvents>(event: E, listener: (payload: TransferEvents[E]) => void): Unsubscribe
   /** Follows no more. */
   close(): void
 }
 
-/** What its client has to list: `createCallClient({ …, can: transferCapabilities })`. */
+/** The client has to list this: `createCallClient({ …, can: transferCapabilities })`. */
 export const transferCapabilities: readonly Capability[] = ['transfer']
 
 const none = { to: undefined, callUuid: undefined, call: undefined, ...failure({}) }
@@ -128,7 +128,7 @@ export function createTransfers(client: CallClient): Transfers {
     else if (push.event === 'call.transfer_failed') failed(push.data)
   }
 
-  /** What there is after a gap. A new call that the client does not know would wait for a gesture. */
+  /** The state after a gap. A new call that the client does not know would wait for a gesture. */
   function reconcile(active: readonly ActiveCall[]): void {
     for (const it of active) {
       origins.read(it)
@@ -160,7 +160,7 @@ export function createTransfers(client: CallClient): Transfers {
     become(call, 'asked', { to: isConsulted ? target.to.peer : targetOf(target) })
     const onReply = (reply: Reply) => {
       const known = states.of(call)
-      // What was told before says more.
+      // The earlier state says more.
       if (known?.callUuid || known?.name === 'done') return
       if (!reply.ok) fail(call, failure({ error: reply.error }))
       else become(call, isConsulted ? 'done' : 'ringing', { callUuid: newUuidOf(reply) })
@@ -237,7 +237,7 @@ function createLinks(client: CallClient, { of, become, fail }: States, listeners
       if (state.name === 'ringing') return
       end()
       if (state.name === 'over') return fail(first, failure(state))
-      // A user who holds the first call must not be heard in the new one.
+      // A user who holds the first call must stay silent in the new one.
       if (first.held) void next.hold()
       become(first, 'done', { ...of(first), to: next.peer })
       listeners.emit('moved', { from: first, call: next })
@@ -258,7 +258,7 @@ function createLinks(client: CallClient, { of, become, fail }: States, listeners
   }
 }
 
-/** Where calls come from that began as transfers, by their uuids. */
+/** The origins of calls that began as transfers, by their uuids. */
 function createOrigins() {
   const origins = new Map<string, TransferOrigin>()
 

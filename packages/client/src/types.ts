@@ -25,7 +25,7 @@ export interface Self extends Participant {
   readonly displayName: string
 }
 
-/** What the application's backend got from `POST /v1/call/session-token`, as it came. */
+/** The answer of `POST /v1/call/session-token` to the application's backend, as it came. */
 export interface SessionToken {
   readonly token: string
   readonly expires_at: string
@@ -56,7 +56,7 @@ export const clientErrorCodes = {
   CONNECTION_CLOSED: 'CONNECTION_CLOSED',
   /** It was sent, and the session that would know what became of it is gone. */
   UNKNOWN_OUTCOME: 'UNKNOWN_OUTCOME',
-  /** `getToken` failed, gave something that is no token, or gave that of another participant. */
+  /** `getToken` failed, gave something that is not a token, or gave the token of another participant. */
   TOKEN_FAILED: 'TOKEN_FAILED',
   /** Thrown at once: a function of the SDK was called with something that it does not take; `field` says what. */
   INVALID_ARGUMENT: 'INVALID_ARGUMENT',
@@ -121,12 +121,12 @@ export interface Why {
   /** `socket_closed` and `replaced`: the WebSocket close code, and the reason that came with it. */
   readonly closeCode?: number
   readonly reason?: string
-  /** `token_failed`, and where the service said why it closed the socket. It is told by the event `error`, too. */
+  /** `token_failed`, and where the service said why it closed the socket. The event `error` has it, too. */
   readonly error?: RingwireErrorShape | undefined
 }
 
 /**
- * Where the connection stands, and `why`. Immutable: a change is a new object, so it can be the snapshot of an external
+ * The state of the connection, and `why`. Immutable: a change is a new object, so it can be the snapshot of an external
  * store.
  */
 export type ConnectionState =
@@ -134,7 +134,7 @@ export type ConnectionState =
   | { readonly name: 'idle'; readonly why: Why }
   /**
    * Asking for a token, or on the way to `auth.ok`. `attempt` counts from 1 since the last stable connection. `why`, from
-   * the second on: what the one before ended with.
+   * the second on: how the previous attempt ended.
    */
   | { readonly name: 'connecting'; readonly attempt: number; readonly why: Why }
   /** `recovered`: the previous session goes on without a gap [RES1]. */
@@ -210,7 +210,7 @@ export interface SessionDescription<T extends 'offer' | 'answer' = 'offer' | 'an
   readonly sdp: string
 }
 
-/** What RTCIceCandidate.toJSON() gives. */
+/** The value of RTCIceCandidate.toJSON(). */
 export interface IceCandidate {
   readonly candidate: string
   readonly sdpMid?: string | null
@@ -218,7 +218,7 @@ export interface IceCandidate {
   readonly usernameFragment?: string | null
 }
 
-/** What a side sends at this moment [MEDIA1]. */
+/** The media that a side sends at this moment [MEDIA1]. */
 export interface CallMediaFlags {
   readonly audio: boolean
   readonly video: boolean
@@ -242,11 +242,11 @@ export interface CallStats {
   readonly codec?: string
 }
 
-/** What is known of the other side. Immutable, as CallState is. Instants are ms since the epoch by this device's clock. */
+/** The state of the other side. Immutable, as CallState is. Instants are ms since the epoch by this device's clock. */
 export interface PeerState {
   /** It lost its connection to the service, and the call ends at `endsAt` unless it comes back [PEER1]. */
   readonly away: { readonly since: number; readonly endsAt: number } | null
-  /** What it said last of what it sends; null where it never did. */
+  /** Its last word about the media that it sends; null if there was none. */
   readonly media: CallMediaFlags | null
   /** It has put the call on hold: it sends nothing but music, and plays nothing [HOLD1]. */
   readonly held: boolean
@@ -281,8 +281,8 @@ export interface CallEvents {
 
 /**
  * One call as this client sees it. The object stays the same for the whole call. Every request gives a promise: it is
- * resolved when the service has committed it, and rejected with a RingwireError. Nobody has to look at it: a rejection
- * that is not handled is no unhandled rejection.
+ * resolved when the service has committed it, and rejected with a RingwireError. You may ignore the promise: a rejection
+ * never becomes an unhandled rejection.
  */
 export interface Call {
   /** Chosen here for an outgoing call. It changes at most once, before `accepted`: where the call takes another [INV7, UUID1] or after glare. */
@@ -298,7 +298,7 @@ export interface Call {
   readonly contextId: string | undefined
   /** The group that is called [GROUP1], at the caller and at a member at whom it rings. */
   readonly group: string | undefined
-  /** What the caller passed on. Undefined after a reload, which does not keep it. */
+  /** The caller's own data. Undefined after a reload, which does not keep it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly state: CallState
   /** The client whose call it is. Not enumerable, so that a call can still be printed. */
@@ -365,7 +365,7 @@ export interface CallWish {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** May only shorten the ring timeout. */
   readonly ringTimeoutMs?: number
-  /** What `peer.displayName` says of the callee until it answers, and tells its own. */
+  /** The value of `peer.displayName` for the callee until it answers, and tells its own. */
   readonly displayName?: string | undefined
   /**
    * When the callee's own invite was first: 'accept' (default) takes that call, as both want to talk; 'error' ends this
@@ -449,8 +449,8 @@ export interface CallClient {
    */
   wake(): void
   /**
-   * `iceServers`, after a token was asked for where the held one ends within a minute: its TURN credentials last longer
-   * than itself [ICE1]. Rejected with TOKEN_FAILED where there is none.
+   * `iceServers`, from a new token if the held one ends within a minute: its TURN credentials last longer than itself
+   * [ICE1]. Rejected with TOKEN_FAILED where there is none.
    */
   freshIceServers(): Promise<readonly IceServer[]>
   /**
@@ -491,7 +491,10 @@ export interface CallClientOptions {
   readonly url?: string
   /** Default: the global one. */
   readonly WebSocket?: WebSocketConstructor
-  /** What the parts of the SDK that this client is used with understand; each of them names it. Default: nothing beside. */
+  /**
+   * The capabilities of the parts of the SDK that this client is used with; each part names its own. Default: nothing
+   * beside.
+   */
   readonly can?: readonly Capability[]
   /** Keeps the session over a reload of the page. */
   readonly storage?: SessionStorage
@@ -504,8 +507,8 @@ export interface CallClientOptions {
   /** After this time without any message the client asks the service for one, in ms. Default: 25 000. */
   readonly heartbeatMs?: number
   /**
-   * Without an answer to that, or to any other request, the socket counts as dead, in ms. A request may wait 3 s for who
-   * has a place [PLACE4] and 5 s for a store that is away, while the socket still relays. Default: 10 000.
+   * Without an answer to that, or to any other request, the socket counts as dead, in ms. A request may wait 3 s for the
+   * holder of a place [PLACE4] and 5 s for a store that is away, while the socket still relays. Default: 10 000.
    */
   readonly heartbeatTimeoutMs?: number
   /** Bounds of the pause before an attempt, which is random between 0 and min(max, base · 2^attempt). Default: 500 and 15 000. */

@@ -44,7 +44,7 @@ export interface Pushes {
 }
 export type Push = { [E in keyof Pushes]: { readonly event: E; readonly data: Pushes[E] } }[keyof Pushes]
 
-/** Replies that are no error. */
+/** Replies that are not errors. */
 export type ReplyData = CallInvited | CallAck | CallListed | CallTransferStarted | AuthRefreshed
 
 export interface Envelope {
@@ -55,7 +55,7 @@ export interface Envelope {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Reads a message of the service; undefined if it is not a message. What is inside `data` is the service's word. */
+/** Reads a message of the service; undefined if it is not a message. The contents of `data` are the service's word. */
 export function readEnvelope(text: string): Envelope | undefined {
   const value = parseJson(text)
   if (!isObject(value) || typeof value.event !== 'string') return undefined

@@ -1,5 +1,5 @@
 /**
- * What was typed after `npm create ringwire`.
+ * The words after `npm create ringwire`.
  *
  *   readArguments(args, env)  → { folder, flavour, product, service, packages, port, yes, help }; what was not given is undefined
  *   productOf(folder)         → the product that is offered: the name of the folder

@@ -72,7 +72,7 @@ async function create(wish, { env, cwd }) {
     url: isOwn ? '' : found.url,
     product,
     key: key ?? (isOwn ? { id: product, secret: randomBytes(32).toString('base64url') } : { id: '', secret: '' }),
-    // Where the service sends no webhooks to this machine, ringwire webhooks listen signs with it.
+    // If the service sends no webhooks to this machine, ringwire webhooks listen signs with it.
     webhookSecret:
       connected?.webhook?.secret ?? (key === undefined ? '' : `whsec_${randomBytes(24).toString('base64')}`),
     inviteSecret: connected?.invites?.secret ?? '',

@@ -1,4 +1,4 @@
-/** What was made, what is left to do, and the next two commands. It holds no secret. */
+/** The result, the steps that are left, and the next two commands. It holds no secret. */
 import { basename, dirname, relative } from 'node:path'
 
 /** `found` is undefined where no service runs, or another one was wished; `connected` is what `connect` made there. */

@@ -15,7 +15,7 @@ import { type Issuer, mintToken, parseSignIn, saveSupport } from './backend/toke
 export type DemoOptions = Issuer & {
   /** Networks whose people may use the demo, too. Default: none. */
   networks?: Networks
-  /** Where `ws_url` leads, if that is not where the page is. */
+  /** The address in `ws_url`, if that is not the page's. */
   publicUrl?: string | null
 }
 
@@ -27,7 +27,7 @@ export type Demo = {
 /**
  * The demo page and a toy application backend. It lets anyone who reaches it sign in under any name, so it answers
  * nobody but this machine: the listener, the peer's address and the Host header (DNS rebinding) must all be loopback.
- * Where `networks` are given, these answer for the peer's address and the Host header, too.
+ * If `networks` are given, these answer for the peer's address and the Host header, too.
  */
 export function createDemo(options: DemoOptions): Demo {
   const assets = createAssets()
@@ -77,7 +77,7 @@ export function createDemo(options: DemoOptions): Demo {
 
   return {
     async fetch(request, remoteAddress) {
-      // No URL can be made where the Host header is no host: that is not for the demo.
+      // If the Host header is not a host, there is no URL: that is not for the demo.
       const path = URL.parse(request.url)?.pathname
       if (path === undefined) return undefined
       if (path !== '/' && path !== '/demo' && !path.startsWith('/demo/')) return undefined

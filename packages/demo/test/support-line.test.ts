@@ -139,7 +139,7 @@ test('[guide] [GROUP1] the first agent who accepts has the call, and the trace t
   ann!.send('call.end', { call_uuid: callUuid })
   await agents[1]!.next('call.ended')
   env.CALL = callUuid
-  const trace = await shell(block(guide, 'sh', 'What became of one call'))
+  const trace = await shell(block(guide, 'sh', 'This shows what became of one call'))
   expect(trace).toMatch(/invite_hook.*result=allow[\s\S]*accepted +agent\/cora/)
   expect(await queue()).toEqual([])
 }, 240_000)

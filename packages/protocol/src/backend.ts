@@ -6,7 +6,7 @@ import { CallStatus, someEndReason } from './rest.ts'
 import { boundedText, jsonBytes, maxIdBytes, participantName, timestamp, uuid } from './text.ts'
 import { transferOrigin } from './transfers.ts'
 
-/** What application backends are shown, and what they may ask for [SRV1, SRV2]. */
+/** The data that application backends see, and their requests [SRV1, SRV2]. */
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 

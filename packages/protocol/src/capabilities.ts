@@ -1,5 +1,5 @@
 /**
- * What an extended client may understand beside the events that every extended client knows [EXT6]. It lists its own when it
+ * Capabilities of an extended client beyond the events that every extended client knows [EXT6]. It lists its own when it
  * connects; the service sends what belongs to a capability only to sessions that listed it.
  */
 export const capabilities = ['transfer', 'take', 'group'] as const

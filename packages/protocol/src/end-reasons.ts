@@ -78,7 +78,7 @@ export type EndReasonOf<S extends OverStatus> = {
   [R in EndReason]: S extends (typeof endReasons)[R]['ends'][number] ? R : never
 }[EndReason]
 
-/** What a session is told that the call no longer rings for. No call is over for such a reason. */
+/** The reasons for which a call no longer rings at a session. No call is over for such a reason. */
 export type ElsewhereReason = Exclude<EndReason, EndReasonOf<OverStatus>>
 
 /** The reasons that a call can be over for. */

@@ -9,13 +9,14 @@ import { webSocketPath } from './subprotocol.ts'
  */
 export interface EndpointDefinition {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** What is in braces stands for a part of a path, percent-encoded: `routeAt` in routes.ts reads it. */
+  /** Braces stand for a part of a path, percent-encoded: `routeAt` in routes.ts reads it. */
   readonly path: string
   /** Whether web pages of allowed origins may read the answer [HIST2]; never of the token endpoint [TOK3]. */
   readonly cors: boolean
   /**
-   * What a request counts for [HTTP1]. `address`: the limit of its address. `own`: a limit of the endpoint's. `close`: that
-   * of its address, over which it is answered, too, and the connection closed: no limit makes a probe find the service dead.
+   * The limit of a request [HTTP1]. `address`: the limit of its address. `own`: a limit of the endpoint's. `close`: that
+   * of its address, over which it is answered, too, and the connection closed: no limit makes a probe find the service
+   * dead.
    */
   readonly counts: 'address' | 'own' | 'close'
   /** The bound of its body in bytes, where it is not that of all others [HTTP1]. */
@@ -41,7 +42,7 @@ export const endpointTags = {
 } as const
 export type EndpointTag = keyof typeof endpointTags
 
-/** What every endpoint for application backends may answer [SRV1]. */
+/** The errors that every endpoint for application backends may answer [SRV1]. */
 const serverErrors = [
   'PRODUCT_REQUIRED',
   'PRODUCT_AUTH_KEY_ID_REQUIRED',

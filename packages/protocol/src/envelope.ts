@@ -120,7 +120,7 @@ export function createMessageParser(): MessageParser {
 
 const byteOrderMark = 0xfeff
 
-/** What passes on to the peer. */
+/** Events that pass on to the peer. */
 function isRelayed(event: ClientEventName): boolean {
   return event.startsWith('webrtc.') || event === 'call.media'
 }
@@ -133,7 +133,7 @@ const relayProblems: Readonly<Record<RelayTextProblem, FieldProblem>> = {
   depth: { field: 'data', message: `must not be nested deeper than ${messageLimits.depth} levels` },
 }
 
-/** What could be an event. Other text is not repeated: it may be a token, or worse, in the wrong place [LOG1]. */
+/** A text that could be an event. Other text is not repeated: it may be a token, or worse, in the wrong place [LOG1]. */
 const eventName = /^[a-z][a-z_]{0,31}(\.[a-z_]{1,32})?$/
 
 function unknownEvent(event: string, requestId: string | undefined, n: RequestNumber): ParsedMessage {

@@ -6,9 +6,9 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /**
- * Whether the objects and arrays of a JSON text are nested in more than `levels` levels. It is told from the text, before
- * anything is made of it: to walk the values of 64 KiB takes a hundred times as long. Where the text is no JSON, the
- * answer means nothing.
+ * Whether the objects and arrays of a JSON text are nested in more than `levels` levels. The text itself shows it, before
+ * anything is made of it: to walk the values of 64 KiB takes a hundred times as long. If the text is not JSON, the answer
+ * means nothing.
  */
 export function isNestedDeeper(text: string, levels: number): boolean {
   // Every level opens and closes.
@@ -26,7 +26,7 @@ export function isNestedDeeper(text: string, levels: number): boolean {
   return false
 }
 
-/** Where the quote is that ends a string; a quote behind an odd number of backslashes is part of it. -1: nowhere. */
+/** The position of the quote that ends a string; a quote behind an odd number of backslashes is part of it. -1: nowhere. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end

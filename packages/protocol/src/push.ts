@@ -45,7 +45,7 @@ export type DeviceResponse = Static<typeof DeviceResponse>
 const calleeGroup = Type.Optional(Type.String({ description: 'The group that is called [GROUP1].' }))
 const caller = Type.Object({ user_id: Type.String(), role: Type.String(), display_name: Type.String() })
 
-/** What a device is woken with [PUSH2]. FCM only has text: there `caller` is JSON. */
+/** The data that wakes a device [PUSH2]. FCM only has text: there `caller` is JSON. */
 export const CallWake = Type.Object({
   type: Type.Literal('call.wake'),
   call_uuid: uuid(),
@@ -57,7 +57,7 @@ export const CallWake = Type.Object({
 })
 export type CallWake = Static<typeof CallWake>
 
-/** What a woken device is told when the call stopped ringing before it was answered there [PUSH2]. */
+/** The data for a woken device when the call stopped ringing before it was answered there [PUSH2]. */
 export const CallWakeCancelled = Type.Object({
   type: Type.Literal('call.wake_cancelled'),
   call_uuid: uuid(),

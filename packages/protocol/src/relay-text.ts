@@ -1,6 +1,6 @@
 /**
- * What a relay passes on is a copy of the sender's own text: a number keeps its digits, a string its escapes, an object
- * the order of its keys [REL4].
+ * A relay passes on a copy of the sender's own text: a number keeps its digits, a string its escapes, an object the order
+ * of its keys [REL4].
  *
  *   const sender = relaySender('ann', 'customer')
  *   relayText(text, envelope, sender, depth) → { ok: true, text: '{"event":…,"data":{…}}' } | { ok: false, problem }
@@ -24,7 +24,7 @@ export type RelayText =
 export interface RelaySender {
   readonly from_user_id: string
   readonly from_role: string
-  /** What the text of each of its relays ends with. */
+  /** The end of the text of each of its relays. */
   readonly end: string
 }
 
@@ -66,7 +66,7 @@ function mayBeAsWritten(text: string): boolean {
   return text.startsWith('{"event":"') && text.endsWith('}}') && !text.includes('\\u')
 }
 
-/** What clients write before their data. */
+/** The text that clients write before their data. */
 const usualHead = /^\{"event":"[a-z_.]+",(?:"request_id":"[^"\\]*",)?(?:"n":\d+,)?$/
 
 /**
@@ -98,7 +98,7 @@ const controls = /[^ -\uffff]/
 /** Up to this many keys of an object are compared one by one, which is cheaper than a set of them. */
 const fewKeys = 16
 
-/** Where its key begins, and its value begins and ends. */
+/** The beginning of its key, and the beginning and end of its value. */
 interface Member {
   readonly name: string
   readonly keyStart: number
@@ -124,7 +124,7 @@ class Scan {
   private isUnkeepable = false
   /** The members of `data`. */
   private readonly members: Member[] = []
-  /** Where the keys of the objects that are open begin and end. */
+  /** The beginnings and ends of the keys of the objects that are open. */
   private readonly keys: number[] = []
   /** The next backslash, as far as strings were read; one before that is old. */
   private nextBackslash = -1

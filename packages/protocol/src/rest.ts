@@ -205,7 +205,7 @@ export const RingResponse = Type.Object({
 })
 export type RingResponse = Static<typeof RingResponse>
 
-/** What became of the call by a request with its ticket. */
+/** The result of a request with a ring ticket. */
 export const RingChanged = Type.Object({
   call_uuid: uuid(),
   status: Type.Enum(['ringing', 'rejected']),

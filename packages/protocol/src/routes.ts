@@ -7,7 +7,7 @@ export interface Route {
   readonly endpoints: readonly (EndpointDefinition & { readonly name: EndpointName })[]
 }
 
-/** What stands in a path where the registry has `{name}`, decoded. */
+/** The values for `{name}` in a path of the registry, decoded. */
 export type PathParams = Readonly<Record<string, string>>
 
 /** In the order of the registry. */
@@ -39,8 +39,8 @@ function partOf(text: string): Part {
 const none: PathParams = {}
 
 /**
- * Where a path leads: it is as it came, without its query. Undefined where nothing is there, also where a name in it is
- * blank or not UTF-8.
+ * The route of a path, as it came, without its query. Undefined where nothing is there, also where a name in it is blank
+ * or not UTF-8.
  */
 export function routeAt(path: string): { readonly route: Route; readonly params: PathParams } | undefined {
   const route = fixed.get(path)

@@ -7,7 +7,7 @@ const namedParty = (description: string) =>
     { description },
   )
 
-/** What a call shows that began as a transfer; no other call has any of it [XFER1]. */
+/** The fields of a call that began as a transfer; no other call has any of them [XFER1]. */
 export const transferOrigin = {
   transferred_from: Type.Optional(uuid('The call that this one was transferred from [XFER1].')),
   transferred_by: Type.Optional(namedParty('Who transferred it.')),

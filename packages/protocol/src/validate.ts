@@ -4,7 +4,7 @@ import { uuidPattern } from './text.ts'
 
 export type Validation<T> = { ok: true; value: T } | ({ ok: false } & FieldProblem)
 
-/** What is wrong with one field: `call_uuid` and `must be a UUID`. Nothing in it comes from the value itself. */
+/** The problem of one field: `call_uuid` and `must be a UUID`. Nothing in it comes from the value itself. */
 export interface FieldProblem {
   /** Dotted path; empty for the value as a whole. */
   field: string

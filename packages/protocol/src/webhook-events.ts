@@ -83,7 +83,7 @@ export const webhookEvents = {
 /** A body, by its type. */
 export type WebhookBody = { [T in WebhookEventType]: Static<(typeof webhookEvents)[T]> }[WebhookEventType]
 
-/** What a request has beside its body (Standard Webhooks). */
+/** The headers of a request (Standard Webhooks). */
 export const webhookHeaders = {
   'webhook-id': Type.String({ description: 'Of the delivery. The same at each attempt: who has seen it may drop it.' }),
   'webhook-timestamp': Type.String({

@@ -5,7 +5,7 @@
  */
 export class RingwireError extends Error {
   readonly code: string
-  /** HTTP status; undefined where there was no answer. */
+  /** HTTP status; undefined if there was no answer. */
   readonly status: number | undefined
   /** How long to wait before the next try, in ms, where the service says so. */
   readonly retryAfterMs: number | undefined

@@ -2,7 +2,7 @@
 import { RingwireError } from './error.ts'
 
 export interface RingwireOptions {
-  /** Where the service is, as `https://calls.example.com`. Default: the environment variable `RINGWIRE_URL`. */
+  /** The address of the service, as `https://calls.example.com`. Default: the environment variable `RINGWIRE_URL`. */
   readonly url?: string
   /**
    * The product key and its secret. Both belong to the backend; a client never has them. Default: the environment variables

@@ -60,7 +60,7 @@ export interface Ringwire {
     all(filter?: Omit<CallFilter, 'cursor' | 'refused'>): AsyncIterableIterator<Call>
     /** Undefined where the product has no such call. */
     get(callUuid: string): Promise<Call | undefined>
-    /** What happened to it, and why a phone did not ring; undefined where nothing is known of it. */
+    /** Its events and sightings, and why a phone did not ring; undefined if nothing is known of it. */
     timeline(callUuid: string): Promise<Timeline | undefined>
     /** Ends it, and tells both sides; one that is over stays as it is. `reason` stays with the call's events. */
     end(callUuid: string, options?: { reason?: string }): Promise<Call>
@@ -79,7 +79,7 @@ export interface Ringwire {
     disconnect(participant: Participant, options?: { until?: string | Date }): Promise<Date>
     /**
      * Erases what is kept of it: its sockets are closed, its live calls end, and nothing names it any more. May take a minute,
-     * unless `timeoutMs` says otherwise. Where it fails, ask again.
+     * unless `timeoutMs` says otherwise. If it fails, ask again.
      */
     erase(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantErased>
     /** Everything that is kept of it, in memory; of very much ask the service itself, and read it as it comes. */
@@ -102,26 +102,25 @@ export interface Ringwire {
   readonly product: {
     get(): Promise<ProductSettings>
     /**
-     * Settings that are not given stay as they are. What a setting may not be is `INVALID_REQUEST_BODY`, and the message
-     * says which one.
+     * Settings that are not given stay as they are. A bad setting is `INVALID_REQUEST_BODY`, and the message says which
+     * one.
      */
     change(changes: ProductChange): Promise<ProductChanged>
   }
-  /** Where webhooks are sent. Of an endpoint that the product does not have all but `get` reject with `NOT_FOUND`. */
+  /** The endpoints for webhooks. Of an endpoint that the product does not have all but `get` reject with `NOT_FOUND`. */
   readonly webhooks: {
     /** All endpoints of the product: 20 at the most. */
     list(): Promise<Webhook[]>
     /** Undefined where the product has no such endpoint. */
     get(id: string): Promise<Webhook | undefined>
     /**
-     * Only this answer has its secret. What an endpoint may not be is `INVALID_REQUEST_BODY`, and the message says which
-     * field.
+     * Only this answer has its secret. A bad field is `INVALID_REQUEST_BODY`, and the message says which one.
      */
     create(request: WebhookRequest): Promise<WebhookWithSecret>
     change(id: string, changes: WebhookChange): Promise<Webhook>
     /** With all of its deliveries. */
     delete(id: string): Promise<void>
-    /** Makes a new secret, which only the answer has. For 24 h the one before signs, too. */
+    /** Makes a new secret, which only the answer has. For 24 h the previous one signs, too. */
     rotate(id: string): Promise<WebhookRotated>
     /** Has a `webhook.test` sent; answers the id of its delivery. */
     test(id: string): Promise<string>

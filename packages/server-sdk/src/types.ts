@@ -1,5 +1,5 @@
 // Over 350 lines: it is the wire of one API, and it imports nothing.
-/** What the service answers, as it is on the wire. Times are ISO 8601, UTC. */
+/** The answers of the service, as they are on the wire. Times are ISO 8601, UTC. */
 
 export type CallStatus = 'ringing' | 'accepted' | 'connected' | 'ended' | 'rejected' | 'cancelled' | 'missed' | 'busy'
 
@@ -93,7 +93,7 @@ export interface Timeline {
   call: Call | null
   /** The earliest first, at most 500. */
   entries: TimelineEntry[]
-  /** What became of it, in one sentence for people. */
+  /** The outcome, in one sentence for people. */
   summary: string
 }
 
@@ -152,7 +152,7 @@ export interface ParticipantState {
   live_calls: Call[]
 }
 
-/** What was erased of a participant. */
+/** The counts of a participant's erasure. */
 export interface ParticipantErased {
   /** Tokens of the participant that were issued before it do not count. */
   tokens_from: string
@@ -176,11 +176,11 @@ export interface ParticipantExport {
   calls: { call: Call; entries: TimelineEntry[] }[]
   /** Invites that were refused before there was a call. */
   refused: RefusedInvite[]
-  /** What was done to it, newest first: by an operator, by a backend with its key, or by a command. */
+  /** The changes to it, newest first: by an operator, by a backend with its key, or by a command. */
   changes: { at: string; action: string; by: 'operator' | 'key' | 'cli' }[]
 }
 
-/** What an endpoint may hear of. Of participants it hears only where it names that. */
+/** The types of events for an endpoint. Of participants it hears only where it names that. */
 export type WebhookType =
   | 'call.ringing'
   | 'call.accepted'
@@ -344,10 +344,10 @@ export interface GroupPage {
   next_cursor: string | null
 }
 
-/** What a product sets for itself. */
+/** The settings of a product. */
 export interface ProductSettings {
   product: string
-  /** What a callee in another call means for an invite. */
+  /** The effect of a callee in another call on an invite. */
   busy: 'allow' | 'reject'
   /** Whether `call.invited` says `callee_busy`. */
   reveal_busy: boolean
@@ -359,7 +359,7 @@ export interface ProductSettings {
   presence: 'off' | 'peers'
   /** Whether another device of a participant may take an answered call. */
   take: boolean
-  /** Who is asked about each invite before it rings: https, and a public address; null: nobody. */
+  /** The URL that decides on each invite before it rings: https, and a public address; null: none. */
   invite_url: string | null
   /** What becomes of an invite without a valid answer. */
   invite_failure: 'allow' | 'refuse'
@@ -368,7 +368,7 @@ export interface ProductSettings {
 export type ProductChange = Partial<Omit<ProductSettings, 'product'>>
 
 export interface ProductChanged extends ProductSettings {
-  /** What questions are signed with, where `invite_url` was given. The same one until `invite_url` was null. */
+  /** The secret that signs questions, if `invite_url` was given. The same one until `invite_url` was null. */
   invite_secret?: string
 }
 
@@ -389,7 +389,7 @@ export interface InviteQuestion {
   }
 }
 
-/** What a backend answers to it within 2 s, as JSON with status 200. */
+/** The answer of a backend to it within 2 s, as JSON with status 200. */
 export type InviteAnswer =
   /** `metadata` replaces that of the invite; `ring_timeout_ms` only shortens. */
   | { decision: 'allow'; metadata?: Record<string, unknown>; ring_timeout_ms?: number }

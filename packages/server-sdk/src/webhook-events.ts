@@ -1,12 +1,12 @@
 import type { Call, CallHeld, CallQuality, WebhookType } from './types.ts'
 
-/** What webhooks say, by their type: `switch (event.type)` knows the `data` of each. */
+/** The data of webhooks, by their type: `switch (event.type)` knows the `data` of each. */
 
 /** A newer service may add fields. */
 type Data<T> = T & Record<string, unknown>
 
 interface Told<Type extends string, T> {
-  /** The same for every attempt to deliver it: who has seen it may drop it. */
+  /** The same for every attempt to deliver it: a receiver that has seen it may drop it. */
   id: string
   type: Type
   /** When it happened. ISO 8601, UTC. */
@@ -25,7 +25,7 @@ export interface WakeDevice {
   pushed: boolean
 }
 
-/** What `call.wake` has beside the call. */
+/** The fields of `call.wake` besides the call. */
 export interface Wake {
   /** When it stops ringing. */
   expires_at: string
@@ -34,7 +34,7 @@ export interface Wake {
   devices: WakeDevice[]
 }
 
-/** What is told of the media when an answered call ends. */
+/** The report of the media when an answered call ends. */
 export interface EndQuality {
   /** How it was; null: nothing was reported, or it could not be read in time. */
   quality: CallQuality | null

@@ -10,7 +10,7 @@ const lookMs = 500
 
 /**
  * The processes from this one up to the npm that started it, each with its parent; none where no npm did. npm does not
- * pass on every signal, and cannot pass on SIGKILL, so whoever is started by it looks whether it is still there.
+ * pass on every signal, and cannot pass on SIGKILL, so a process that it started looks whether npm is still there.
  */
 export function linksToNpm() {
   if (process.platform === 'win32' || process.env.npm_execpath === undefined) return []
@@ -22,7 +22,7 @@ export function linksToNpm() {
     const parent = parentOf(pid)
     const words = wordsOf(parent)
     const npm = isNpm(words)
-    // What a shell of npm has put into the background loses it, and is meant to go on.
+    // A process that a shell of npm has put into the background loses it, and is meant to go on.
     if (!npm && words[1] !== '-c') return links.slice(0, upToNpm)
     links.push({ pid, parent })
     if (npm) upToNpm = links.length
@@ -40,7 +40,7 @@ function parentOf(pid) {
   return Number(/.*\) \S (\d+) /s.exec(read(`/proc/${pid}/stat`))?.[1] ?? 0)
 }
 
-/** What it was started with; npm writes "npm start" over it. */
+/** The words with which it was started; npm writes "npm start" over them. */
 function wordsOf(pid) {
   return read(`/proc/${pid}/cmdline`).split(/[\0 ]/)
 }

@@ -32,7 +32,7 @@ function findBun() {
   return program
 }
 
-/** Becomes Bun where Node can: one process, so that whoever started it has the service itself. */
+/** Becomes Bun if Node can: one process, so that its parent has the service itself. */
 function become(program) {
   if (typeof process.execve !== 'function') return
   // It is an experiment in Node; the warning would only puzzle.

@@ -1,4 +1,4 @@
-/** What the page asks its own listener. */
+/** The requests of the page to its own listener. */
 
 export class Refused extends Error {
   readonly status: number

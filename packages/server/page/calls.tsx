@@ -62,7 +62,7 @@ function Found({ place, product, products }: { place: Place; product: string; pr
   )
 }
 
-/** Pages after the first, which is asked for again and again. */
+/** Pages after the first, which the page reads again and again. */
 function useMore(key: string, load: (cursor: string) => Promise<Page>) {
   const [pages, setPages] = useState<readonly Page[]>([])
   const [problem, setProblem] = useState<string>()

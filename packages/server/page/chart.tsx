@@ -48,7 +48,7 @@ const most = 150
 
 type Point = readonly [x: number, y: number]
 
-/** Where nothing was measured there is a gap. The newest value is at the right. */
+/** Times without a measurement are a gap. The newest value is at the right. */
 function linesOf(values: readonly (number | null)[], highest: number): Point[][] {
   const lines: Point[][] = []
   const first = most - values.length

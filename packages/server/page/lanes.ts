@@ -10,7 +10,7 @@ export interface LanedEntry {
   readonly entry: TimelineEntry
   /** Number of its lane. */
   readonly lane: number
-  /** Seconds since the first entry, and since the one before. */
+  /** Seconds since the first entry, and since the previous one. */
   readonly after: number
   readonly gap: number
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Where in the page: `#/calls/shop?q=ann` is ['calls', 'shop'] and { q: 'ann' }. */
+/** The place in the page: `#/calls/shop?q=ann` is ['calls', 'shop'] and { q: 'ann' }. */
 export interface Place {
   readonly parts: readonly string[]
   readonly query: URLSearchParams

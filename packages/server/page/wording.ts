@@ -41,7 +41,7 @@ export function lasted(call: { started_at: string; accepted_at: string | null; e
   return call.accepted_at === null ? `rang ${text}` : text
 }
 
-/** What an object says, in a line; the version of a call is nothing that anybody looks for. */
+/** What an object says, in a line; without the version of a call, which nobody looks for. */
 export function saidOf(detail: Readonly<Record<string, unknown>>): string {
   const said = Object.entries(detail).flatMap(([key, value]) => {
     if (key === 'version' || value === undefined || value === null) return []

@@ -16,7 +16,7 @@ import { TransferNotice, useTransferText } from './transfer-notice.tsx'
 import { nameOf } from './words.ts'
 
 export interface CallStageProps extends PartProps {
-  /** What stands here without a call. */
+  /** The contents without a call. */
   idle?: ReactNode
   /** Tells whether media goes direct or relayed, its size and its round trip. Default: false. */
   details?: boolean | undefined

@@ -14,7 +14,7 @@ export interface CallTonesProps {
 const shake = [200, 100, 200]
 
 /**
- * What is heard while a call rings, here or at the other side, and two beeps for one that comes during another call; it shows
+ * The tones while a call rings, here or at the other side, and two beeps for one that comes during another call; it shows
  * nothing. A phone that can vibrate does so for a call that rings here.
  */
 export function CallTones(own: CallTonesProps) {
@@ -40,7 +40,7 @@ export function CallTones(own: CallTonesProps) {
   return null
 }
 
-/** Until the returned function is called. Where the browser refuses, it begins with the first click or key. */
+/** Until the returned function is called. If the browser refuses, it begins with the first click or key. */
 function playFile(url: string): () => void {
   const audio = new Audio(url)
   const over = new AbortController()

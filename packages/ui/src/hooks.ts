@@ -79,7 +79,7 @@ export function usePictureComes(media: CallMedia | undefined): boolean {
   return comes
 }
 
-/** What only a browser knows; false on a server and while its page is taken over. */
+/** Facts that only a browser knows; false on a server and while its page is taken over. */
 export function useBrowserHas(check: () => boolean): boolean {
   return useSyncExternalStore(
     () => () => {},

@@ -5,7 +5,7 @@ import { useContextOfCall } from './provider.tsx'
 
 const ignore = () => {}
 
-/** Whoever types, or holds a key that means something to the browser, means no call. */
+/** A user who types, or holds a key that means something to the browser, means no call. */
 function isMeantElsewhere(event: KeyboardEvent): boolean {
   const { target } = event
   const isTyping =

@@ -9,7 +9,7 @@ export interface LackingProps {
   retry(): Promise<void>
 }
 
-/** What the user reads of a microphone or a camera that could not be opened. */
+/** The words about a microphone or a camera that could not be opened. */
 export function whyNot(words: Words, kind: MediaKind, code: MediaErrorCode): string {
   const name = kind === 'audio' ? words.microphone : words.camera
   if (code === 'NOT_ALLOWED') return words.notAllowed(name)

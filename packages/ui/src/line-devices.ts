@@ -16,7 +16,7 @@ const ignore = () => {}
 /** Microphone, camera, screen and hold of the call, and which devices the user chose. `given`: what the application sends. */
 export function createLineDevices(states: LineStates, given: () => CallMediaOptions['media']) {
   const { get, change } = states
-  /** What the user chose last of each kind; an earlier one that opens late is not remembered. */
+  /** The user's last choice of each kind; an earlier one that opens late is not remembered. */
   const latest: { -readonly [Kind in keyof DeviceChoice]: DeviceChoice[Kind] } = {}
 
   function remember(kind: MediaDeviceKind, id: string | undefined): void {
@@ -24,7 +24,7 @@ export function createLineDevices(states: LineStates, given: () => CallMediaOpti
   }
 
   return {
-    /** A call goes on without devices: who has none can still see and hear, and `errors` of the media says why. */
+    /** A call goes on without devices: a user who has none still gets sound and picture, and `errors` of the media says why. */
     async open(media: CallMedia, withCamera: boolean): Promise<void> {
       const wish = callWish(given(), get().devices, withCamera)
       await media.start(wish).catch(ignore)
@@ -119,7 +119,7 @@ async function flip(
     remember('videoinput', idOf(sent()))
   } catch (error) {
     if ((error as MediaError).code !== 'NOT_FOUND') throw error
-    // The one after this in the list of the machine. Where nothing tells which one is open, it is most likely the first.
+    // The one after this in the list of the machine. If nothing tells which one is open, it is most likely the first.
     const next = cameras[(Math.max(0, cameras.indexOf(now ?? '')) + 1) % cameras.length]
     if (next === undefined || cameras.length < 2) return
     await media.switchDevice('video', next)

@@ -48,7 +48,7 @@ export function phaseOf({ state }: Call, since?: number | undefined): Phase {
   return state.answering ? 'connecting' : 'incoming'
 }
 
-/** What the page knows of its call; the phase follows from the rest. */
+/** The page's state of its call; the phase follows from the rest. */
 export function createLineState() {
   let state: LineState = { ...idle, devices: {} }
   const listeners = new Set<() => void>()

@@ -162,7 +162,7 @@ export interface InCall extends Pick<CallMediaOptions, 'media' | 'process'> {
   readonly cameras?: readonly string[]
 }
 
-/** What follows without a timer is done after some turns. */
+/** Everything that follows without a timer is done after some turns. */
 export async function until(isTrue: () => boolean): Promise<void> {
   for (let turn = 0; turn < 200 && !isTrue(); turn++) await Promise.resolve()
   expect(isTrue()).toBe(true)

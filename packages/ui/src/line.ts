@@ -13,8 +13,8 @@ export interface LineOptions {
    */
   readonly media?: CallMediaOptions | undefined
   /**
-   * What a call that comes during another gets: rejected as busy, shown so that the user may answer it (`wait`), or left to
-   * ring until this one is over (`hold`).
+   * The treatment of a call that comes during another: rejected as busy, shown so that the user may answer it (`wait`),
+   * or left to ring until this one is over (`hold`).
    */
   readonly busy?: 'reject' | 'wait' | 'hold' | undefined
   /** Of `createTransfers`: a call that is transferred goes on here, and the user may transfer one. */
@@ -38,7 +38,7 @@ export function createLine(client: CallClient) {
     else if (options.busy !== 'hold') void call.reject('busy')
   }
 
-  /** What was asked for here: of a call to a group, the peer is the member that answered. */
+  /** The user's choice: of a call to a group, the peer is the member that answered. */
   const wishes = new WeakMap<Call, CallOptions>()
 
   function begin(wish: CallOptions): Call {
@@ -48,7 +48,7 @@ export function createLine(client: CallClient) {
     return call
   }
 
-  /** What is there already: the page may have connected before the components came. */
+  /** Takes over existing calls: the page may have connected before the components came. */
   function adopt(): void {
     if (get().call) return
     const found = client.calls.filter((call) => call.state.name !== 'over' && !isPromised(call))

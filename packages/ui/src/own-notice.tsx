@@ -3,7 +3,7 @@ import { Icon } from './icons.tsx'
 import { whyNot } from './lacking.tsx'
 import { useCallUi, useWords } from './provider.tsx'
 
-/** What the peer does not get from this side; nothing where it gets all. */
+/** The media that the peer does not get from this side; nothing if it gets all. */
 export function OwnNotice() {
   const { call, media, phase } = useCallUi()
   const words = useWords()

@@ -95,7 +95,7 @@ function useOutput(video: RefObject<HTMLVideoElement | null>): void {
   }, [video, media, audiooutput])
 }
 
-/** What does not come from the peer: because it says that it sends nothing, or although it says nothing of the kind. */
+/** The media that do not come from the peer: because it says that it sends none, or although it says nothing of the kind. */
 function Missing({ lacksPicture, cameraIsOff }: { lacksPicture: boolean; cameraIsOff: boolean }) {
   const { call, media } = useCallUi()
   const words = useWords()

@@ -20,7 +20,7 @@ export interface CallProviderProps {
   client: CallClient
   /** For the media of each call. */
   media?: CallMediaOptions | undefined
-  /** What a call that comes during another gets. Default: 'reject'. */
+  /** The treatment of a call that comes during another. Default: 'reject'. */
   busy?: 'reject' | 'wait' | 'hold' | undefined
   /** Of `createTransfers(client)`: a call that is transferred goes on here, and TransferButton transfers one. */
   transfers?: Transfers | undefined

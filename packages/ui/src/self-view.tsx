@@ -6,7 +6,7 @@ import { useCallUi, useContextOfCall } from './provider.tsx'
 import { RoundButton } from './round-button.tsx'
 
 /**
- * What is sent of this side's picture, as in a mirror; a screen and a camera at the back are not mirrored. On a phone with
+ * This side's picture as it is sent, as in a mirror; a screen and a camera at the back are not mirrored. On a phone with
  * two cameras a button changes to the other one.
  */
 export function SelfView({ className }: PartProps) {

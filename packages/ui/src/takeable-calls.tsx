@@ -34,7 +34,7 @@ export function TakeableCalls({ className }: PartProps) {
   )
 }
 
-/** The service tells nobody when a call begins at another device: it is asked when the user comes to this page. */
+/** The service sends nothing when a call begins at another device: the page asks when the user comes to it. */
 function useTake(client: Parameters<typeof createTake>[0]): Take | undefined {
   const [take, setTake] = useState<Take>()
   useEffect(() => {

@@ -3,14 +3,14 @@ import { useState } from 'react'
 import { useCallUi, useWords } from './provider.tsx'
 import { nameOf } from './words.ts'
 
-/** What the user is told of a transfer of the call; undefined while there is nothing to say. */
+/** The words for the user about a transfer of the call; undefined while there is nothing to say. */
 export function useTransferText(): string | undefined {
   const { call, transfers, phase } = useCallUi()
   const words = useWords()
   const transfer = useTransfer(transfers, call)
   if (!call || !transfer || phase === 'incoming' || transfer.name === 'done') return undefined
   const { to, call: next } = transfer
-  // The service tells the target's name once it has answered. An id says nothing to who is transferred.
+  // The service tells the target's name once it has answered. An id says nothing to the transferred user.
   const known = next ? (to?.displayName ?? next.group) : to && nameOf({ peer: to })
   const target = known ?? words.somebody
   if (transfer.name === 'failed') return words.transferFailed(transfer, target)

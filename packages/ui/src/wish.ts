@@ -33,7 +33,7 @@ export function sendsPicture(wish: MediaStream | MediaStreamConstraints): boolea
   return isStream(wish) ? wish.getVideoTracks().length > 0 : Boolean(wish.video)
 }
 
-/** What the camera button sends: the application's own picture, or the camera that the user chose. */
+/** The picture of the camera button: the application's own, or the camera that the user chose. */
 export function cameraWish(given: Given, { videoinput }: DeviceChoice): MediaTrackConstraints | MediaStreamTrack {
   if (isStream(given)) {
     const track = given.getVideoTracks().find(({ readyState }) => readyState !== 'ended')
@@ -44,8 +44,8 @@ export function cameraWish(given: Given, { videoinput }: DeviceChoice): MediaTra
 }
 
 /**
- * What a call sends. The application's stream goes before the user's devices, because its tracks may be no device at
- * all. Without a camera only the sound of either is sent.
+ * The media that a call sends. The application's stream goes before the user's devices, because its tracks may be no
+ * device at all. Without a camera only the sound of either is sent.
  */
 export function callWish(
   given: Given,

@@ -2,7 +2,7 @@ import type { TransferState } from '@ringwire/client/transfer'
 import type { Call, OverReason } from '@ringwire/client/types'
 import type { EndedCall } from './line-state.ts'
 
-/** What the components say. `name` is the other side's. */
+/** The words of the components. `name` is the other side's. */
 export const english = {
   calling: 'Calling …',
   ringing: 'Ringing …',
@@ -101,7 +101,7 @@ export function nameOf({ peer, group }: Pick<Call, 'peer'> & Partial<Pick<Call, 
   return peer.displayName ?? peer.userId ?? group ?? ''
 }
 
-/** What a person reads of an end; the first word may be the other side's name. */
+/** The words for an end; the first word may be the other side's name. */
 const endings = {
   answered_elsewhere: 'Answered on another of your devices.',
   taken_elsewhere: 'You go on at another of your devices.',
@@ -126,7 +126,7 @@ type ToldByStatus =
 /** The call goes on elsewhere, or a newer one took its place: there is nobody to call again. */
 export const isFinal = (reason: string) => /elsewhere|superseded/.test(reason)
 
-/** What a person reads when a call is over. */
+/** The words when a call is over. */
 export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): string {
   const { status, reason, by, error } = state
   const name = nameOf(call)
@@ -152,7 +152,7 @@ export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): st
   }
 }
 
-/** What a person reads of a transfer that failed; `name` is that of the target. */
+/** The words for a transfer that failed; `name` is that of the target. */
 function transferText({ status, reason, error }: TransferState, name: string): string {
   if (error?.code === 'CALL_INVALID_STATE') return 'This call cannot be transferred right now.'
   if (error) return errorText(error, name)
@@ -163,7 +163,7 @@ function transferText({ status, reason, error }: TransferState, name: string): s
   return 'The transfer was stopped.'
 }
 
-/** What a person reads when something failed; `name` is that of the person who was called. An unknown code gives the message. */
+/** The words when something failed; `name` is that of the callee. An unknown code gives the message. */
 export function errorText({ code, message }: { code: string; message: string }, name = 'this person'): string {
   switch (code) {
     case 'CALLEE_BUSY':

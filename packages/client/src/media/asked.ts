@@ -1,7 +1,10 @@
 import { assertOpen, mediaError } from './devices.ts'
 import { MediaError } from './types.ts'
 
-/** What the application asks for: its failure is a MediaError, which nobody has to look at, as with the promises of a call. */
+/**
+ * Runs a request of the application: its failure is a MediaError, which the application may ignore, as with the promises
+ * of a call.
+ */
 export function createAsked(isClosed: () => boolean) {
   async function whileOpen(work: () => Promise<void>): Promise<void> {
     assertOpen(!isClosed())

@@ -42,7 +42,7 @@ export type {
 // biome-ignore lint/performance/noBarrelFile: errors are told apart by it
 export { MediaError } from './types.ts'
 
-/** While nothing flows yet, so that `connected` is told without delay. */
+/** While nothing flows yet, so that `connected` goes out without delay. */
 const eagerLookMs = 100
 /** Old servers are better than a call that waits for new ones. */
 const freshServersMs = 2000
@@ -186,7 +186,7 @@ function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
     if (shown.get().playback === 'blocked') playbacks.retry()
   }
 
-  /** It was put on hold, or goes on: the peer is told first [HOLD1]. */
+  /** It was put on hold, or goes on: the peer hears so first [HOLD1]. */
   function held(): void {
     updated()
     for (const track of remote.getTracks()) track.enabled = !isHeld()

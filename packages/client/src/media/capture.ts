@@ -7,7 +7,10 @@ import type { CallMediaState, MediaKind } from './types.ts'
 
 type Wish = string | MediaTrackConstraints | MediaStreamTrack
 
-/** Microphone, camera and screen: who opened them, who is muted, what is sent of each kind, and why nothing is. */
+/**
+ * Microphone, camera and screen: which of them the SDK opened, which are muted, what is sent of each kind, and why
+ * nothing is.
+ */
 export function createCapture(options: CaptureOptions) {
   const of = createSources(options)
   const { slots } = of

@@ -1,4 +1,4 @@
-// What is read from descriptions and candidates. Only the role in a later offer is ever changed.
+// The parts of descriptions and candidates that the SDK reads. Only the role in a later offer is ever changed.
 
 const lines = (sdp: string, prefix: string): string[] =>
   sdp
@@ -40,7 +40,7 @@ export function ufragOf(candidate: RTCIceCandidateInit): string | undefined {
 
 /**
  * An answer of ours names its offer, so that one that was kept for a page which is gone, or that crossed a newer offer,
- * is not taken for the answer to another. Whoever does not know the field ignores it.
+ * is not taken for the answer to another. A client that does not know the field ignores it.
  */
 export interface NamedAnswer {
   readonly type: 'answer'

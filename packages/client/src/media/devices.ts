@@ -62,7 +62,7 @@ export interface Opened {
 
 /**
  * Microphone and camera with one prompt, or those of them that are there: a person without a camera still has sound. A
- * prompt that was refused is not shown a second time, and nothing is asked for that is no longer wanted.
+ * prompt that was refused is not shown a second time, and a device that is no longer wanted is not requested.
  */
 export async function openDevices(
   environment: MediaEnvironment,
@@ -80,7 +80,7 @@ export async function openDevices(
     if (wanted.length === 1 || error.code === 'NOT_SUPPORTED') return all
     const states = await permissionsFor(environment, wanted)
     for (const [i, kind] of wanted.entries()) {
-      // Where the other one was denied before, there was no prompt at all.
+      // If the other one was denied before, there was no prompt at all.
       const isOpen = states[i] === 'granted' || (states[i] === 'prompt' && states.includes('denied'))
       if (error.code === 'NOT_ALLOWED' && !isOpen) continue
       const one = await openDevices(environment, { [kind]: wish[kind] }, isWanted)

@@ -35,7 +35,7 @@ export async function use(
   else release(device)
 }
 
-/** A camera that is off is not opened: what was asked for is remembered until it is switched on. */
+/** A camera that is off is not opened: its constraints are remembered until it is switched on. */
 export function openInputs(of: Sources, wish: MediaStreamConstraints): Promise<void> {
   const { slots } = of
   const turns: Turns = {}
@@ -112,7 +112,7 @@ async function ended(of: Sources, kind: MediaKind, device: Device): Promise<void
   if (device.own) {
     release(device)
     if (opening) {
-      // What was chosen meanwhile takes its place.
+      // A later choice takes its place.
       await Promise.all([apply(of, kind), opening.catch(() => {})])
       if (slot.turn !== turn || slot.device) return
     }

@@ -12,8 +12,8 @@ export function pageStorage(): MediaStorage | undefined {
 }
 
 /**
- * What is muted in one call, and whether it is on hold, for the page that is loaded again. A storage that refuses keeps nothing: the call goes on.
- * The uuid is asked for each time: it may change with a merge of invites [INV6, INV7].
+ * The muted devices of one call, and whether it is on hold, for the page that is loaded again. A storage that refuses
+ * keeps nothing: the call goes on. It reads the uuid each time: it may change with a merge of invites [INV6, INV7].
  */
 export function createKeptMutes(storage: MediaStorage | null | undefined, callUuid: () => string) {
   let before: string | undefined

@@ -4,7 +4,7 @@ import type { CallMediaEvents, CallMediaState } from './types.ts'
 /** The streams stay the same for the whole call. */
 const contentOf = (state: CallMediaState): string => JSON.stringify({ ...state, local: 0, remote: 0 })
 
-/** What the application sees: snapshots and events. Nothing is told after the end. */
+/** The application's view: snapshots and events. There are no events after the end. */
 export function createMediaState(local: MediaStream, remote: MediaStream) {
   const listeners = createListeners<CallMediaEvents>({
     rejected(cause) {

@@ -39,7 +39,7 @@ export interface OfferOptions {
 
 /**
  * Perfect negotiation (webrtc-pc section 10.7) over connections that may be replaced. One RTCPeerConnection of ours
- * talks to one of the peer's. Where the other end is a new one (a page that was loaded again, a client that makes a new
+ * talks to one of the peer's. If the other end is a new one (a page that was loaded again, a client that makes a new
  * connection for each offer), ours is replaced too, so that DTLS and ICE never mix two pasts.
  *
  * Every step waits for the one before it, so a state that a step sees is the state of that moment.
@@ -124,7 +124,7 @@ export function createNegotiation(options: NegotiationOptions) {
       if (!link || fresh || unused()) return offerAnew(mayBeSent)
       const { signalingState } = link.connection
       if (restart) link.connection.restartIce()
-      // Nothing is asked of a connection that waits for an answer, unless that answer may never come.
+      // A connection that waits for an answer gets no new offer, unless that answer may never come.
       else if (signalingState !== 'stable') return
       await describe(link)
     })
@@ -133,7 +133,8 @@ export function createNegotiation(options: NegotiationOptions) {
   async function crossed(waiting: Link, peer: string): Promise<void> {
     // Plain glare: the peer gives way and answers ours.
     if (waiting.peer === peer) return
-    // Perhaps the peer's page was loaded again and never saw our offer. It is made once more, for whoever is there now.
+    // Perhaps the peer's page was loaded again and never saw our offer. The offer is made once more, for the page that is
+    // there now.
     if (waiting.peer === '') await describe(waiting)
     else await offerAnew()
   }
@@ -151,7 +152,7 @@ export function createNegotiation(options: NegotiationOptions) {
         const peer = fingerprintOf(sdp.sdp)
         const waiting = link && link.connection.signalingState !== 'stable' ? link : undefined
         if (waiting && !options.isPolite()) return crossed(waiting, peer)
-        // Where it crosses an offer of ours to the same peer, taking it rolls ours back.
+        // If it crosses an offer of ours to the same peer, taking it rolls ours back.
         const on = link && link.peer !== '' && link.peer === peer ? link : (unused() ?? open())
         await take(on, sdp)
         options.senders.attach(on.connection)
@@ -173,7 +174,7 @@ export function createNegotiation(options: NegotiationOptions) {
           await addWaiting(link, answer.sdp)
           options.settled(link.connection)
         } else if (isStranger && answer.answers !== undefined) {
-          // An old offer of ours came to a new page of the peer, which now believes in a connection that is no more.
+          // An old offer of ours came to a new page of the peer, which now believes in a connection that is gone.
           return offerAnew()
         }
       })

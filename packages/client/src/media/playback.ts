@@ -30,7 +30,7 @@ function createPlayback(element: HTMLMediaElement, { stream, failed, changed, de
     } catch (error) {
       const { name } = error as Error
       if (name === 'NotAllowedError') become('blocked')
-      // What plays was changed in the meantime: the next attempt is on its way.
+      // The source was changed in the meantime: the next attempt is on its way.
       else if (name !== 'AbortError') throw error
     } finally {
       clearTimeout(timer)

@@ -13,7 +13,7 @@ export interface PreviewState {
   readonly enabled: Readonly<Record<MediaKind, boolean>>
   /** Loudness of the microphone, 0 to 1, ten times a second. 0 where the browser waits for a gesture before it measures. */
   readonly audioLevel: number
-  /** Why a kind that was asked for is not there. */
+  /** Why a requested kind is not there. */
   readonly errors: CallMediaState['errors']
 }
 
@@ -25,7 +25,7 @@ export interface Preview {
   on(event: 'state', listener: (state: PreviewState) => void): Unsubscribe
   /** Opens the devices: rejects where one of them cannot be (`state.errors`), and shows what can. Default: both. */
   start(constraints?: MediaStreamConstraints): Promise<void>
-  /** Asks again for what could not be had, as it was asked for: in a click, for the browser may prompt. */
+  /** Asks again for devices that could not be had, with the same constraints: in a click, for the browser may prompt. */
   retryDevices(): Promise<void>
   switchDevice(kind: MediaKind, deviceId: string): Promise<void>
   /**
@@ -39,11 +39,11 @@ export interface Preview {
 
 const levelMs = 100
 
-/** What a microphone hears, ten times a second. Gives the stop. */
+/** The level of a microphone, ten times a second. Gives the stop. */
 function watchLevel(track: MediaStreamTrack, heard: (level: number) => void): () => void {
   const context = new AudioContext()
   const analyser = context.createAnalyser()
-  // 170 ms at 48 kHz: what is heard between two looks is in one of them.
+  // 170 ms at 48 kHz: every sound between two looks is in one of them.
   analyser.fftSize = 8192
   const samples = new Float32Array(analyser.fftSize)
   context.createMediaStreamSource(new MediaStream([track])).connect(analyser)

@@ -4,7 +4,7 @@ import { type CallMediaOptions, MediaError } from './types.ts'
 /** The time that `process` may take, in ms: perhaps it loads a model first. */
 const processMs = 15_000
 
-/** Where it fails nothing is sent: a picture without the blur that was asked for is worse than none. */
+/** If it fails nothing is sent: a picture without the requested blur is worse than none. */
 export async function processed(
   slot: Slot,
   source: MediaStreamTrack,

@@ -11,7 +11,10 @@ export const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECT
 /** Media arrives on the connection, or could at any time. */
 export const isConnected = (name: CallMediaState['name']) => name === 'flowing' || name === 'silent'
 
-/** What arrives, or no longer does, and how the way of it is. The client reports the first arrival to the service. */
+/**
+ * The media that arrive, or no longer do, and the quality of their path. The client reports the first arrival to the
+ * service.
+ */
 export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown, failed: (error: unknown) => void) {
   let reported = false
   let quietMs = 0

@@ -107,7 +107,7 @@ export function createRecovery(options: RecoveryOptions) {
       attempt()
     },
     /**
-     * The service can be reached again: a path that was lost with it is tried at once. Where the network changed, the
+     * The service can be reached again: a path that was lost with it is tried at once. If the network changed, the
      * browser takes some seconds more to see it than the packets do.
      */
     online(): void {

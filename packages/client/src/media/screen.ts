@@ -6,7 +6,7 @@ import { type MediaEnvironment, MediaError } from './types.ts'
 /** The screen that is shared in place of the camera. */
 export function createScreen(of: Sources) {
   const { screen } = of.slots
-  /** What the browser's picker gives, while the picker is open. */
+  /** The browser's picker, while it is open. */
   let picker: Promise<MediaStreamTrack> | undefined
 
   function pickScreen(wish: DisplayMediaStreamOptions): Promise<MediaStreamTrack> {

@@ -5,8 +5,9 @@ const formula = 'ringwire-sas-1'
 const groups = 12
 
 /**
- * What both people compare: 60 digits in twelve groups, made of the fingerprints of both sides [SAS1]. Undefined before
- * both descriptions are in use, and where there is no `crypto.subtle`, as in a page that is not secure. Never rejects.
+ * The code that both people compare: 60 digits in twelve groups, made of the fingerprints of both sides [SAS1]. Undefined
+ * before both descriptions are in use, and where there is no `crypto.subtle`, as in a page that is not secure. Never
+ * rejects.
  */
 export async function securityCodeOf({
   currentLocalDescription,

@@ -12,7 +12,7 @@ function pictureOf(track: MediaStreamTrack | null, isScreen: boolean): Picture {
   return hint === 'motion' ? 'camera' : 'screen'
 }
 
-/** Faces move on where the bandwidth is small, text stays sharp. Throws where there is no encoding yet. */
+/** Faces move on where the bandwidth is small, text stays sharp. Throws if there is no encoding yet. */
 async function tune(sender: RTCRtpSender, picture: Picture): Promise<void> {
   const parameters = sender.getParameters()
   const encoding = parameters.encodings[0] as RTCRtpEncodingParameters
@@ -24,7 +24,7 @@ async function tune(sender: RTCRtpSender, picture: Picture): Promise<void> {
 }
 
 export interface SendersOptions {
-  /** What is sent; its id tells the peer which tracks belong together. */
+  /** The stream that is sent; its id tells the peer which tracks belong together. */
   stream: MediaStream
   /** Kinds that the offer asks for, also where nothing of them is sent. */
   receives(): readonly MediaKind[]
@@ -133,7 +133,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
         if (offered) void put(offered, kind)
       }
     },
-    /** What the peer's offer had no place for is offered next. */
+    /** A kind for which the peer's offer had no place is offered next. */
     complete(): void {
       for (const kind of kinds) if (wanted.has(kind) && !asked.has(kind)) add(kind)
     },

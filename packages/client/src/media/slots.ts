@@ -3,14 +3,14 @@ import type { MediaErrorCode, SlotState } from './types.ts'
 export type Constraints = MediaTrackConstraints | boolean | undefined
 
 /**
- * What is sent, and where it comes from. `own`: it was opened here, so it is stopped, muted, hinted and replaced here. A track
- * of the application's is only sent, or not.
+ * The track that is sent, and its source. `own`: it was opened here, so it is stopped, muted, hinted and replaced here. A
+ * track of the application's is only sent, or not.
  */
 export interface Device {
   readonly source: MediaStreamTrack
   readonly sent: MediaStreamTrack
   readonly own: boolean
-  /** What it was opened with. */
+  /** The constraints with which it was opened. */
   readonly wish: Constraints
 }
 
@@ -42,7 +42,7 @@ export function hint(track: MediaStreamTrack, as: 'motion' | 'detail'): void {
   if (track.kind === 'video' && track.contentHint === '') track.contentHint = as
 }
 
-/** What stays of a wish when another device is chosen: size and echo cancellation, and not which device. */
+/** The part of a wish that stays when another device is chosen: size and echo cancellation, and not which device. */
 export function withoutDevice(wish: Constraints): MediaTrackConstraints {
   return Object.assign({}, wish, {
     deviceId: undefined,

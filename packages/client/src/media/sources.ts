@@ -5,7 +5,7 @@ export interface CaptureOptions {
   environment: MediaEnvironment
   /** From the beginning. */
   muted: Readonly<Record<MediaKind, boolean>>
-  /** What shall be sent of the kind has changed: the camera, the screen, or nothing. */
+  /** The source of the kind has changed: the camera, the screen, or nothing. */
   changed(kind: MediaKind, track: MediaStreamTrack | null, isScreen: boolean): Promise<void>
   /** `state()` is another one. */
   updated(): void
@@ -16,7 +16,7 @@ export interface CaptureOptions {
   holdMusic?: MediaStreamTrack | undefined
 }
 
-/** Microphone, camera and screen, and who is muted. */
+/** Microphone, camera and screen, and which of them are muted. */
 export interface Sources extends CaptureOptions {
   readonly slots: Readonly<Record<MediaKind | 'screen', Slot>>
   readonly muted: Record<MediaKind, boolean>

@@ -53,7 +53,7 @@ function pairOf(all: ReadonlyMap<unknown, Stats>): Stats | undefined {
   )
 }
 
-/** What matters of one RTCStatsReport (webrtc-stats). */
+/** The figures of one RTCStatsReport that matter (webrtc-stats). */
 export function readSample(report: Iterable<[string, unknown]>): Sample {
   const all = new Map<unknown, Stats>([...report].map(([id, stats]) => [id, stats as Stats]))
   const inbound = { audio: none(), video: none() }
@@ -65,7 +65,7 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
   let framesDropped: number | undefined
   let codec: string | undefined
   for (const entry of all.values()) {
-    // Also where no stream is counted. What the peer reports has its own time.
+    // Also where no stream is counted. The peer's reports have their own time.
     if (!entry.type.startsWith('remote-')) at = Math.max(at, entry.timestamp)
     const kind = entry.kind === 'video' ? 'video' : 'audio'
     if (entry.type === 'inbound-rtp') {
@@ -143,8 +143,8 @@ export interface Watch {
 }
 
 /**
- * What really arrives, read from getStats while the transport is connected, which proves nothing about media. Nobody looks
- * before: it would hold up what gets it connected. Gives the stop.
+ * Whether media really arrive, read from getStats while the transport is connected, which proves nothing about media.
+ * Nobody looks before: it would hold up what gets it connected. Gives the stop.
  */
 export function watchFlow(connection: RTCPeerConnection, { looked, intervalMs }: Watch): () => void {
   /** Since it was connected last; undefined while it is not. */

@@ -11,7 +11,7 @@ export interface TellingOptions {
 
 /** The peer sees at once who is muted, or has no camera, or shows a screen [MEDIA1], and who holds the call [HOLD1]. */
 export function createTelling({ state, has, hasMusic, send }: TellingOptions) {
-  /** What the peer was told last. */
+  /** The last flags that the peer got. */
   let told: string | undefined
 
   return (): void => {

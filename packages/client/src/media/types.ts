@@ -6,7 +6,7 @@ export type MediaKind = 'audio' | 'video'
 export const mediaErrorCodes = {
   /** The user, or the page's policy, said no. */
   NOT_ALLOWED: 'NOT_ALLOWED',
-  /** There is no such device. */
+  /** The device does not exist. */
   NOT_FOUND: 'NOT_FOUND',
   /** Another program has the device. */
   IN_USE: 'IN_USE',
@@ -39,8 +39,8 @@ export class MediaError extends Error {
 }
 
 /**
- * Where a microphone, a camera or a screen stands. `empty`: there is none, or the camera is off. `opening`: it was asked
- * for; what was sent before is sent until it is open. `live`: it is there; `own` if the SDK opened it, and not the
+ * The state of a microphone, a camera or a screen. `empty`: there is none, or the camera is off. `opening`: the SDK is
+ * opening it; the former track is sent until it is open. `live`: it is there; `own` if the SDK opened it, and not the
  * application; `facingMode` is the side of a phone that the camera is on, where it tells, also if `process` made what is
  * sent. `lost`: it could not be opened, or it ended; nothing of the kind is sent.
  */
@@ -69,12 +69,12 @@ export interface CallMediaState {
    * come for 2 s, or ever. `interrupted`: the connection is lost; it is being restarted. `closed`: for good.
    */
   readonly name: 'idle' | 'connecting' | 'flowing' | 'silent' | 'interrupted' | 'closed'
-  /** What is sent; the same object for the whole call. Empty until the devices are open. */
+  /** The sent stream; the same object for the whole call. Empty until the devices are open. */
   readonly local: MediaStream
-  /** What comes; the same object for the whole call, also when the peer's page is loaded again. */
+  /** The received stream; the same object for the whole call, also when the peer's page is loaded again. */
   readonly remote: MediaStream
   readonly muted: Readonly<Record<MediaKind, boolean>>
-  /** Why a kind that was asked for is not sent. Empty where all are, and until it is known. */
+  /** Why a requested kind is not sent. Empty where all are, and until it is known. */
   readonly errors: Readonly<Partial<Record<MediaKind, MediaErrorCode>>>
   /** The screen is sent in place of the camera. */
   readonly sharing: boolean
@@ -119,7 +119,7 @@ export interface MediaStats {
   readonly candidateTypes: { readonly local: string; readonly remote: string } | undefined
   /** Of what is received, of the sound where there is any: as audio/opus. */
   readonly codec: string | undefined
-  /** What is seen. */
+  /** The size and rate of the received picture. */
   readonly picture: { readonly width: number; readonly height: number; readonly framesPerSecond: number } | undefined
 }
 
@@ -152,8 +152,9 @@ export interface CallMediaOptions {
   /** Instead of the client's. */
   readonly iceServers?: readonly RTCIceServer[]
   /**
-   * What is sent instead of the track of a microphone or camera that was opened here: with a blurred background, without
-   * noise. Both are stopped here. Where it fails, or takes longer than 15 s, the kind is not sent (`FAILED`, `PROCESS_TIMEOUT`).
+   * Makes the track that is sent instead of that of a microphone or camera that was opened here: with a blurred
+   * background, without noise. Both are stopped here. If it fails, or takes longer than 15 s, the kind is not sent
+   * (`FAILED`, `PROCESS_TIMEOUT`).
    */
   readonly process?: (track: MediaStreamTrack) => MediaStreamTrack | Promise<MediaStreamTrack>
   /**
@@ -193,12 +194,12 @@ export interface MediaStorage {
   removeItem(key: string): void
 }
 
-/** What the browser brings, so that another implementation can stand in. */
+/** The parts of the browser, so that another implementation can stand in. */
 export interface MediaEnvironment {
   readonly RTCPeerConnection: new (configuration?: RTCConfiguration) => RTCPeerConnection
   readonly MediaStream: new (tracks?: MediaStreamTrack[]) => MediaStream
   readonly mediaDevices: MediaDevices | undefined
-  /** Without it, what was refused is asked for again only by `retryDevices()`. */
+  /** Without it, only `retryDevices()` asks again for devices that were refused. */
   readonly permissions?: Pick<Permissions, 'query'> | undefined
 }
 
@@ -236,13 +237,13 @@ export interface CallMedia {
   /** The devices of this machine; their labels are empty until one was opened. */
   devices(): Promise<readonly MediaDeviceInfo[]>
   /**
-   * The element plays what the peer sends, from now until `detach()` or the end of the call. Where the browser refuses to play
-   * before the user has done something, `state.playback` is `blocked`.
+   * The element plays what the peer sends, from now until `detach()` or the end of the call. If the browser refuses to
+   * play before the user has done something, `state.playback` is `blocked`.
    */
   attach(element: HTMLMediaElement): Playback
   /** Plays what is blocked, in the click of a button. */
   resume(): Promise<void>
-  /** Where an element is heard (setSinkId). NOT_SUPPORTED where the browser has no choice of outputs. */
+  /** Chooses the speaker of an element (setSinkId). NOT_SUPPORTED where the browser has no choice of outputs. */
   setOutput(element: HTMLMediaElement, deviceId: string): Promise<void>
   /** Restarts ICE at once, with fresh ICE servers. */
   restart(): Promise<void>

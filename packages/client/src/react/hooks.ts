@@ -30,7 +30,7 @@ export function useCall(call: Call | undefined): CallState | undefined {
   return useSource<CallState>(call)
 }
 
-/** What is known of the other side, undefined without a call. */
+/** The state of the other side, undefined without a call. */
 export function usePeer(call: Call): PeerState
 export function usePeer(call: Call | undefined): PeerState | undefined
 export function usePeer(call: Call | undefined): PeerState | undefined {

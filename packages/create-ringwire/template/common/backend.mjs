@@ -24,7 +24,7 @@ export function createBackend({ ringwire, secrets }) {
     'POST /sign-out': (request, response) => {
       response.writeHead(204, { 'Set-Cookie': signOut(request) }).end()
     },
-    /** A token for whoever is signed in, and nobody else. */
+    /** A token for the signed-in user, and nobody else. */
     'POST /call-token': (request, response) => {
       const me = signedIn(request)
       if (me === undefined) return response.writeHead(401).end()

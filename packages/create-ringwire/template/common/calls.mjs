@@ -1,6 +1,6 @@
 // What your application does about calls.
 
-/** User IDs that may call nobody. In place of your own rule: who blocked whom, opening hours, who is on duty. */
+/** User IDs that may call nobody. In place of your own rule: blocked users, opening hours, agents on duty. */
 const blocked = new Set(['mallory'])
 
 /** Asked about each invite, before anything rings. The answer may also be a `redirect`, to another callee. */

@@ -1,6 +1,6 @@
 /** The service that issues the tokens, and the credentials of the product there. */
 export type Issuer = {
-  /** Where the service answers, as `http://127.0.0.1:8080`, for a request of the page; the port may be any. */
+  /** The address of the service, as `http://127.0.0.1:8080`, for a request of the page; the port may be any. */
   serviceUrl: (request: Request) => string
   /** Sends the request. Default: `fetch`. */
   ask?: (request: Request) => Response | Promise<Response>
@@ -37,7 +37,7 @@ export function parseSignIn(body: Record<string, unknown>): Result<SignIn> {
 }
 
 /**
- * What an application backend does once it has decided that its user may call: one request with the product's
+ * The request of an application backend once it has decided that its user may call: one request with the product's
  * credentials. They stay here; the page gets the answer and never sees them.
  */
 export async function mintToken(options: Issuer, page: Request, signIn: SignIn): Promise<Result<unknown>> {

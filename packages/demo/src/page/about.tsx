@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode } from 'react'
 
-/** The line below a name. Where it is short of room it goes on below, part by part. */
+/** The line below a name. If it is short of room it goes on below, part by part. */
 export function About({ parts }: { parts: readonly ReactNode[] }) {
   return (
     <span className="person-about">

@@ -1,7 +1,7 @@
 import { useCallUi } from '@ringwire/ui'
 import { useEffect } from 'react'
 
-/** What tells a person of a call who does not look at the page, beside its sound: its title, and a notification. */
+/** Tells a person who does not look at the page of a call, in addition to its sound: by its title, and a notification. */
 export function useAlerts(): void {
   const { phase, call } = useCallUi()
   const name = call?.peer.displayName ?? call?.peer.userId ?? ''

@@ -14,7 +14,10 @@ import { createStore } from './store.ts'
 /** Who may be called, and what the service says of them. */
 export type Listed = Person & Pick<PeerPresence, 'online' | 'inCall'>
 
-/** How often this person's backend is asked for people who are new. What becomes of those that are known, the service tells. In ms. */
+/**
+ * How often the page asks this person's backend for new people. What becomes of those that are known, the service tells.
+ * In ms.
+ */
 const peopleMs = 1_000
 
 export function createDesk(identity: Identity) {

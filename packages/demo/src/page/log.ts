@@ -1,4 +1,4 @@
-// What passes over the wire, as entries that a person can read.
+// The messages on the wire, as entries that a person can read.
 
 import { createStore } from './store.ts'
 

@@ -3,7 +3,7 @@ import { useCallUi } from '@ringwire/ui'
 import type { Desk } from './desk.ts'
 import { useStore } from './store.ts'
 
-/** What a person should know of the connection to the service. During a call the header may not be there to say it. */
+/** A person should know this of the connection to the service. During a call the header may not be there to say it. */
 export function Note({ desk }: { desk: Desk }) {
   const { call } = useCallUi()
   const { state } = useCallClient(desk.client)

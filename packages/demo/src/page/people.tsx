@@ -16,7 +16,7 @@ export function People({ desk }: { desk: Desk }) {
   const { mayCall, call } = usePlace()
   const { phase } = useCallUi()
   const title = useRef<HTMLHeadingElement>(null)
-  // Where the page begins for whoever has just signed in, or has closed the end of a call that took the whole screen.
+  // The page begins here for somebody who has just signed in, or has closed the end of a call that took the whole screen.
   useEffect(() => {
     if (phase === 'idle' && document.activeElement === document.body) title.current?.focus({ preventScroll: true })
   }, [phase])

@@ -215,7 +215,7 @@ export type CallStatusChanged = Static<typeof CallStatusChanged>
 export const CallAlertingBy = Type.Object({ call_uuid: uuid(), by })
 export type CallAlertingBy = Static<typeof CallAlertingBy>
 
-/** What a side sends at this moment: its peer sees that it is muted, and not why nothing comes [MEDIA1]. */
+/** The media that a side sends at this moment: its peer sees that it is muted, and not why nothing comes [MEDIA1]. */
 export const CallMedia = Type.Object({
   call_uuid: uuid(),
   audio: Type.Boolean({ description: 'The microphone is on.' }),

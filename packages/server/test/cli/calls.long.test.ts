@@ -91,7 +91,7 @@ test('[SRV2] end asks the service with a product key: both sides hear it', async
   const short = callUuid.slice(0, 8)
   expect(await run(`call end ${short} --product shop --url ${service.url}`, key)).toMatchObject({
     code: 3,
-    err: expect.stringContaining(`No call of shop that goes on begins with ${short}.`),
+    err: expect.stringContaining(`No live call of shop begins with ${short}.`),
   })
   const { out } = await run(`call trace ${callUuid} --product shop`)
   expect(out).toContain('note=closed')

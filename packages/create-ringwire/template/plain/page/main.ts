@@ -7,7 +7,7 @@ interface Person {
   role: string
   display_name: string
 }
-/** What the backend says: who is signed in, or who could be. */
+/** The backend's answer: the signed-in person, or the people who could sign in. */
 interface Start {
   me?: Person
   peers?: Person[]

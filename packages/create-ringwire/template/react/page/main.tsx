@@ -11,7 +11,7 @@ interface Person {
   role: string
   display_name: string
 }
-/** What the backend says: who is signed in, or who could be. */
+/** The backend's answer: the signed-in person, or the people who could sign in. */
 interface Start {
   me?: Person
   peers?: Person[]
@@ -26,7 +26,7 @@ const client = createCallClient({
   storage: sessionStorage,
 })
 
-/** What the stage shows while there is no call. */
+/** The stage while there is no call. */
 function People({ peers }: { peers: Person[] }) {
   const { place } = useCallUi()
   const { state } = useCallClient(client)

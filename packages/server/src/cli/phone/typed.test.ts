@@ -49,13 +49,13 @@ describe('what is typed', () => {
     const { read } = setUp()
     expect(read('send webrtc.offer {"a": "b c"}')).toEqual(sent('webrtc.offer', { a: 'b c' }))
     expect(read('send ping')).toEqual(sent('ping', {}))
-    for (const json of ['{', '[]', '1', 'null']) expect(read(`send x ${json}`)).toEqual(mistake('no JSON object'))
+    for (const json of ['{', '[]', '1', 'null']) expect(read(`send x ${json}`)).toEqual(mistake('not a JSON object'))
   })
 
   test('a slip names the nearest word; nothing is nothing; the help has every word', () => {
     const { read } = setUp()
     expect(read('acept')).toEqual(mistake('Did you mean accept?'))
-    expect(read('constructor')).toEqual(mistake('help says'))
+    expect(read('constructor')).toEqual(mistake('help lists'))
     expect(read('   ')).toEqual({ kind: 'nothing' })
     for (const word of typedWords) expect(typedHelp().some((line) => line.startsWith(word))).toBe(true)
   })
