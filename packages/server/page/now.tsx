@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks'
 import { ask } from './ask.ts'
 import { Chart } from './chart.tsx'
 import { useAsked } from './hooks.ts'
-import { Head, Problem } from './parts.tsx'
+import { Head, Problem, Scroll } from './parts.tsx'
 import { count, plural, rate, seconds } from './wording.ts'
 
 interface Point {
@@ -135,7 +135,7 @@ function Calls({ calls }: Pick<Now, 'calls'>) {
   return (
     <section class="panel" data-testid="calls-by-age">
       <h2>Live calls by state and age</h2>
-      <div class="scroll">
+      <Scroll name="Live calls by state and age">
         <table>
           <thead>
             <tr>
@@ -160,7 +160,7 @@ function Calls({ calls }: Pick<Now, 'calls'>) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   )
 }

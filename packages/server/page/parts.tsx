@@ -154,6 +154,16 @@ export function Do({
   )
 }
 
+/** A part that may be wider than the screen. It takes the focus, so that the arrow keys move it. */
+export function Scroll({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls only what has the focus.
+    <section class="scroll" aria-label={name} tabIndex={0}>
+      {children}
+    </section>
+  )
+}
+
 /** A secret, the one time that it is shown. */
 export function Secret({ text }: { text: string | undefined }) {
   if (text === undefined) return null

@@ -3,7 +3,7 @@ import type { DeliveryPage, Webhook, WebhookPage } from '@ringwire/protocol/back
 import { useState } from 'preact/hooks'
 import { ask, textOf } from './ask.ts'
 import { useAsked } from './hooks.ts'
-import { Do, Problem, Secret } from './parts.tsx'
+import { Do, Problem, Scroll, Secret } from './parts.tsx'
 import { productPath } from './products.ts'
 import { plural, time } from './wording.ts'
 
@@ -119,7 +119,7 @@ function Deliveries({ path }: { path: (...parts: readonly string[]) => string })
     ask<DeliveryPage>(path('deliveries'), { query: { limit: '20' } }),
   )
   return (
-    <div class="scroll">
+    <Scroll name="Deliveries">
       <Problem text={problem} />
       {data?.data.length === 0 && <p class="soft">Nothing was sent yet.</p>}
       <table>
@@ -153,6 +153,6 @@ function Deliveries({ path }: { path: (...parts: readonly string[]) => string })
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }

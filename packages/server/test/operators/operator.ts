@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { serious } from '@ringwire/testkit/axe'
 import type { Service } from '@ringwire/testkit/service'
 import type { Browser, Page } from 'playwright-core'
 import { adminUrlOf } from '../admin/observed.ts'
@@ -19,7 +20,7 @@ export interface Operator {
   readonly faults: readonly string[]
   /** Leads to a view. */
   go(hash: string): Promise<void>
-  /** Looks at the view on each screen, dark and light; gives what a person would find wrong. */
+  /** Looks at the view on each screen, dark and light; gives what axe and a person would find wrong. */
   look(name: string): Promise<string[]>
 }
 
@@ -55,6 +56,7 @@ export async function look(page: Page, name: string): Promise<string[]> {
   const found: string[] = []
   for (const screen of screens) {
     await page.setViewportSize(screen)
+    found.push(...(await serious(page)).map((fault) => `${name} on a screen of ${screen.width}: ${fault}`))
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     if (wide > 0) found.push(`${name} scrolls sideways by ${wide} px on a screen of ${screen.width}`)
     for (const colorScheme of ['light', 'dark'] as const) {
