@@ -49,7 +49,8 @@ export function withMembers(calls: readonly CallRow[], traces: readonly Trace[])
     })
   return calls.map((row) => {
     if (row.members?.length !== 0) return row
-    return { ...row, members: traces.filter((trace) => hears(trace, row.call_uuid)).map(({ user }) => user) }
+    const rung = traces.filter((trace) => hears(trace, row.call_uuid)).map(({ user }) => user)
+    return { ...row, members: [...new Set(rung)] }
   })
 }
 

@@ -12,7 +12,7 @@ const enough = 20
 
 export function printReport({ header, ...rest }: Recording, verdict: Verdict, print: (text: string) => void): void {
   const { counts, violations } = verdict
-  const { calls, transitions, relays, resumes, losses, requests, faults, hooks } = counts
+  const { calls, transitions, relays, resumes, losses, requests, takes, faults, hooks } = counts
   const sum = Object.values(calls).reduce((total, count) => total + count, 0)
   print(`seed ${header.seed}: ${header.nodes} nodes, ${header.store}, ${header.users} users, ${header.durationS} s`)
   print(`faults: ${listOf(faults)}`)
@@ -23,6 +23,7 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
   print(
     `relays: ${relays.acknowledged} acknowledged (${relays.volatile} volatile), ${relays.maybe} maybe, ${relays.arrived} arrived (${relays.long} long)`,
   )
+  print(`takes: ${takes}`)
   print(`resumes: ${resumes.recovered} recovered, ${resumes.notRecovered} not, ${resumes.resets} resets`)
   print(`logs lost, and by what: ${listOf(losses)}`)
   print(`requests: ${requests.asked}, ${requests.sentAgain} sent again; errors: ${listOf(requests.errors)}`)

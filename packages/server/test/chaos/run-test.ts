@@ -21,11 +21,12 @@ export function registerChaos(name: string, given: Omit<RunOptions, 'seed' | 're
     console.log(lines.join('\n'))
     if (verdict.violations.length > 0) throw new Error(digestOf(recording, verdict.violations))
     // It was a run that shows something.
-    const { calls, relays, resumes, faults, hooks } = verdict.counts
+    const { calls, relays, resumes, takes, faults, hooks } = verdict.counts
     expect(Object.keys(calls).sort()).toEqual(['cancelled', 'ended', 'missed', 'rejected'])
     // People on a machine that does ten other things say a fifth of what they say on an idle one.
     expect(relays.arrived).toBeGreaterThan(100)
     expect(resumes.recovered).toBeGreaterThan(0)
+    expect(takes).toBeGreaterThan(0)
     expect(Object.keys(faults).length).toBeGreaterThan(2)
     if (hasEndpoints(given)) {
       expect(hooks.arrived).toBeGreaterThan(50)

@@ -19,6 +19,8 @@ const groupNames = ['first', 'second'] as const
 const groupSize = 4
 /** The shortest that a group may ring, in ms. */
 const groupRingMs = 5_000
+/** One of so many people has two phones, and goes on with a call of one of them on the other [TAKE1]. */
+const twoPhonesOf = 5
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */
 const networkLossMs = 20_000
@@ -33,9 +35,13 @@ const hookPatienceMs = 200_000
 const lastNewsMs = 6_000
 
 interface Participant {
+  /** Of the person and the phone. */
+  readonly name: string
   readonly person: Person
   readonly phone: Phone
   readonly token: string
+  /** Its person has another one, too. */
+  readonly isApart: boolean
 }
 
 /**
@@ -98,11 +104,12 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   const crashes = world.nodes.flatMap((node) => node.crashes)
   const bugs = world.nodes.flatMap((node) => node.bugs)
   const settings = { seed, nodes, store, redis, users, durationS, startedAt, resumeWindowMs }
-  const header = { ...settings, stuck, faults: faults.records, crashes, bugs }
+  const apart = [...new Set(participants.filter(({ isApart }) => isApart).map(({ person }) => person.userId))]
+  const header = { ...settings, stuck, faults: faults.records, crashes, bugs, apart }
   return { header, ...(await collect(world, participants)) }
 }
 
-/** Tokens outlive the run: what is tried here is not the end of a token. */
+/** Each phone of each person. Tokens outlive the run: what is tried here is not the end of a token. */
 async function invitePeople(
   world: World,
   names: readonly string[],
@@ -110,9 +117,17 @@ async function invitePeople(
   at: () => number,
 ): Promise<Participant[]> {
   const timers = createSystemTimers()
+  const handsets = names.flatMap((userId, index) => {
+    const isApart = index % twoPhonesOf === twoPhonesOf - 1
+    return (isApart ? ['phone', 'tablet'] : ['phone']).map((device) => ({
+      userId,
+      name: `${device}-of-${userId}`,
+      isApart,
+    }))
+  })
   return Promise.all(
-    names.map(async (userId) => {
-      const token = await issueToken(random.pick(world.nodes).url, userId)
+    handsets.map(async ({ userId, name, isApart }) => {
+      const token = await issueToken(random.pick(world.nodes).url, userId, name)
       const own = random.fork()
       const ways = random.fork()
       const phone: Phone = new Phone({
@@ -125,13 +140,13 @@ async function invitePeople(
         onPush: (frame) => person.onPush(frame),
         onFresh: (frame) => person.onFresh(frame),
       })
-      const others = names.filter((name) => name !== userId)
+      const others = names.filter((other) => other !== userId)
       const person: Person = new Person(phone, {
-        ...{ userId, others, random: own, timers },
+        ...{ userId, others, random: own, timers, hasOthers: isApart },
         newUuid: () => crypto.randomUUID(),
-        habits: new Habits({ random: habits.fork(), role, groups: groupNames, takes: false }),
+        habits: new Habits({ random: habits.fork(), role, groups: groupNames, takes: isApart }),
       })
-      return { person, phone, token }
+      return { name, person, phone, token, isApart }
     }),
   )
 }
@@ -157,12 +172,12 @@ function dial({ index, url }: { index: number; url: string }, token: string, que
   return { node: index, line }
 }
 
-async function issueToken(nodeUrl: string, userId: string): Promise<string> {
+async function issueToken(nodeUrl: string, userId: string, device_id: string): Promise<string> {
   const body: TokenRequest = {
     user_id: userId,
     role,
     display_name: userId,
-    device_id: `phone-of-${userId}`,
+    device_id,
     allowed_peer_role: role,
     context_type: 'chaos',
     context_id: '1',
@@ -195,10 +210,10 @@ async function finish(
   store: StoreKind,
   participants: readonly Participant[],
 ): Promise<string[]> {
-  const phones = participants.map(({ phone, person }) => [person.userId, phone] as const)
+  const phones = participants.map(({ name, phone }) => [name, phone] as const)
   const stuck = await eachInTime(
     'still has calls',
-    participants.map(({ person }) => [person.userId, () => person.stop()]),
+    participants.map(({ name, person }) => [name, () => person.stop()]),
   )
   const noneLive = async () => {
     while ((await liveCallCount(query)) > 0) await Bun.sleep(tickMs)
@@ -208,7 +223,7 @@ async function finish(
   stuck.push(
     ...(await eachInTime(
       'gets no answer',
-      phones.map(([userId, phone]) => [userId, () => phone.settle()]),
+      phones.map(([name, phone]) => [name, () => phone.settle()]),
     )),
   )
   const lastVisit = async (phone: Phone) => {
@@ -219,7 +234,7 @@ async function finish(
   stuck.push(
     ...(await eachInTime(
       'does not come back',
-      phones.map(([userId, phone]) => [userId, () => lastVisit(phone)]),
+      phones.map(([name, phone]) => [name, () => lastVisit(phone)]),
     )),
   )
   if (endpoints.length > 0) {
@@ -247,15 +262,15 @@ async function eachInTime(
 
 async function collect({ nodes, query, endpoints }: World, participants: readonly Participant[]) {
   const nodeUrl = nodes[0]?.url ?? ''
-  const histories = await Promise.all(
-    participants.map(({ person, token }) => readHistory(nodeUrl, person.userId, token)),
-  )
+  const readers = new Map(participants.map(({ person, token }) => [person.userId, token]))
+  const histories = await Promise.all([...readers].map(([userId, token]) => readHistory(nodeUrl, userId, token)))
   for (const { phone } of participants) phone.leave()
-  const traces = participants.map(({ phone }) => phone.trace)
+  const tracesOf = (apart: boolean) =>
+    participants.flatMap(({ phone, isApart }) => (isApart === apart ? phone.trace : []))
+  const [traces, tracesApart] = [tracesOf(false), tracesOf(true)]
   return {
-    histories,
-    traces,
-    calls: withMembers(await readCalls(query), traces),
+    ...{ histories, traces, tracesApart },
+    calls: withMembers(await readCalls(query), [...traces, ...tracesApart]),
     events: await readEvents(query),
     hooks: endpoints.map(({ hooks }) => hooks),
   }

@@ -39,6 +39,7 @@ export function check(recording: Recording): Verdict {
     })
   }
   const readings = traces.map(read)
+  const readingsApart = tracesApart.map(read)
   const apart = new Set(header.apart)
   const patience = createPatience(header)
   const facts = factsOf(recording)
@@ -58,10 +59,9 @@ export function check(recording: Recording): Verdict {
   checkRelays({ readings, facts, startedAt: header.startedAt, patience, apart, mayComeAgain, report })
   checkTransfers(readings, facts, header.startedAt, report)
   checkGroups(readings, facts, header.startedAt, patience, report)
-  const all = [...readings, ...tracesApart.map(read)]
-  checkTakes({ readings: all, facts, startedAt: header.startedAt, apart, patience, report })
+  checkTakes({ readings: [...readings, ...readingsApart], facts, startedAt: header.startedAt, apart, patience, report })
   checkSaid({ readings, facts, startedAt: header.startedAt, patience, apart, report })
   checkHistories(histories, facts, report)
   checkHooks(hooks, facts, report)
-  return { violations, counts: countsOf(recording, readings, losses) }
+  return { violations, counts: countsOf(recording, readings, readingsApart, losses) }
 }

@@ -23,6 +23,8 @@ export interface Counts {
     readonly sentAgain: number
     readonly errors: Readonly<Record<string, number>>
   }
+  /** Calls that a phone went on with, which another one of its person had. */
+  readonly takes: number
   readonly faults: Readonly<Record<string, number>>
   readonly hooks: {
     readonly arrived: number
@@ -38,6 +40,7 @@ export interface Counts {
 export function countsOf(
   { calls, events, header, traces, hooks }: Recording,
   readings: readonly Reading[],
+  readingsApart: readonly Reading[],
   losses: readonly Loss[],
 ): Counts {
   const requests = readings.flatMap((reading) => reading.requests)
@@ -70,6 +73,10 @@ export function countsOf(
       sentAgain: out - requests.length,
       errors: tally(requests.flatMap(({ replies }) => replies.flatMap(({ frame }) => frame.error?.code ?? []))),
     },
+    takes: outcomes(
+      readingsApart.flatMap((reading) => reading.requests.filter(({ frame }) => frame.event === 'call.take')),
+      'done',
+    ),
     faults: tally(header.faults.map(({ kind }) => kind)),
     hooks: hookCounts(hooks.flat(), header.faults),
   }
