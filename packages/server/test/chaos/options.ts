@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly store: StoreKind
   readonly redis: RedisKind
   readonly users: number
+  /** A backend decides on each invite [HOOK5]. */
+  readonly decides?: true
   /** Where all that was seen is written to, whatever the verdict. */
   readonly record: string | null
 }
@@ -21,7 +23,7 @@ export type Task =
 export type Parsed = { readonly ok: true; readonly task: Task } | { readonly ok: false; readonly message: string }
 
 export const usage = `npm run chaos -- [--duration SECONDS] [--seed N] [--nodes N] [--store postgresql|sqlite]
-  [--redis one|cluster] [--users N] [--record FILE]
+  [--redis one|cluster] [--users N] [--decides] [--record FILE]
 npm run chaos -- --self-test
 npm run chaos -- --check FILE`
 
@@ -35,7 +37,7 @@ export function parseOptions(args: string[], freshSeed: number): Parsed {
       args,
       options: {
         ...{ duration: text, seed: text, nodes: text, store: text, redis: text, users: text, record: text },
-        ...{ check: text, 'self-test': flag },
+        ...{ check: text, 'self-test': flag, decides: flag },
       },
     })
     if (values['self-test'] === true) return { ok: true, task: { kind: 'self-test' } }
@@ -51,6 +53,7 @@ export function parseOptions(args: string[], freshSeed: number): Parsed {
       nodes: Number(values.nodes ?? defaults.nodes),
       users: Number(values.users ?? defaults.users),
       record: values.record ?? null,
+      ...(values.decides === true && { decides: true }),
     }
     const message = problemOf(options)
     return message === undefined ? { ok: true, task: { kind: 'run', options } } : { ok: false, message }

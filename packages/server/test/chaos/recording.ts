@@ -145,6 +145,9 @@ export type RedisKind = 'one' | 'cluster'
 /** What holds calls: SQLite is in the process of the one node that there is. */
 export type StoreKind = 'postgresql' | 'sqlite'
 
+/** The people of a run. */
+export const userNames = (count: number) => Array.from({ length: count }, (_, i) => `user-${i}`)
+
 export interface Header {
   readonly seed: number
   /** A backend decides on invites [HOOK5]. */

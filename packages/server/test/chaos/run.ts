@@ -9,7 +9,7 @@ import { capabilities, Habits } from './habits.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
 import { type LineEvents, Phone } from './phone.ts'
-import type { Recording, StoreKind } from './recording.ts'
+import { type Recording, type StoreKind, userNames } from './recording.ts'
 import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
 /** Tells what people do beside calling and answering from what else is drawn from a seed. */
@@ -74,9 +74,9 @@ interface Course {
 }
 
 async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
-  const { seed, nodes, store, redis, users, durationS } = options
+  const { seed, nodes, store, redis, users, durationS, decides } = options
   const random = new Random(seed)
-  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  const names = userNames(users)
   await makeGroups(world, names)
   const habits = new Random(seed ^ habitsSalt)
   const participants = await invitePeople(world, names, { random: random.fork(), habits }, at)
@@ -103,7 +103,17 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   clearInterval(ticker)
   const crashes = world.nodes.flatMap((node) => node.crashes)
   const bugs = world.nodes.flatMap((node) => node.bugs)
-  const settings = { seed, nodes, store, redis, users, durationS, startedAt, resumeWindowMs }
+  const settings = {
+    seed,
+    nodes,
+    store,
+    redis,
+    users,
+    durationS,
+    startedAt,
+    resumeWindowMs,
+    ...(decides && { decides }),
+  }
   const apart = [...new Set(participants.filter(({ isApart }) => isApart).map(({ person }) => person.userId))]
   const header = { ...settings, stuck, faults: faults.records, crashes, bugs, apart }
   return { header, ...(await collect(world, participants)) }

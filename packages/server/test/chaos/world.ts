@@ -2,16 +2,18 @@ import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { databaseFile } from '../../src/stores/sqlite/data-dir.ts'
+import { Random } from '../fuzz/random.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
 import { hookOf } from './check/hooks.ts'
 import type { Query } from './collect.ts'
+import { openDecidingEndpoint } from './deciding-endpoint.ts'
 import { Endpoint } from './endpoint.ts'
 import { hasEndpoints } from './fault-kinds.ts'
 import { NodeProcess } from './node-process.ts'
 import type { RunOptions } from './options.ts'
-import type { RedisKind } from './recording.ts'
+import { type RedisKind, userNames } from './recording.ts'
 
 export const productKey = { id: 'chaos', secret: 'a-secret-that-only-this-run-knows-0123456789', product: 'shop' }
 export const resumeWindowMs = 30_000
@@ -62,7 +64,7 @@ export interface World {
 }
 
 export async function createWorld(
-  { nodes: nodeCount, store, redis: redisKind }: Pick<RunOptions, 'nodes' | 'store' | 'redis'>,
+  { nodes: nodeCount, store, redis: redisKind, seed, users, decides }: RunOptions,
   at: () => number,
 ): Promise<World> {
   const disposals: (() => Promise<unknown>)[] = []
@@ -93,6 +95,11 @@ export async function createWorld(
     await startOrSay(first)
     // The others know them when they start.
     for (const endpoint of endpoints) await subscribe(first, endpoint)
+    if (decides) {
+      const backend = openDecidingEndpoint(userNames(users), new Random(seed))
+      disposals.push(() => backend.close())
+      await ask(first, 'PATCH', 'product', { invite_url: backend.url })
+    }
     await Promise.all(others.map(startOrSay))
     const query: Query =
       postgres === undefined ? querySqlite(first) : (statement) => postgres.query(statement, databaseUrl)
@@ -169,13 +176,18 @@ function urlsThrough(
   return { DATABASE_URL: database.href, REDIS_URL: link.redis === undefined ? redisUrl : `redis://${link.redis.host}` }
 }
 
-async function subscribe({ url }: NodeProcess, endpoint: Endpoint): Promise<void> {
-  const response = await fetch(`${url}/v1/server/webhooks`, {
-    method: 'POST',
+async function subscribe(node: NodeProcess, endpoint: Endpoint): Promise<void> {
+  await ask(node, 'POST', 'webhooks', { url: endpoint.url, events: [...hookOf.values()] })
+}
+
+/** As the backend of the product. */
+async function ask({ url }: NodeProcess, method: string, path: string, body: object): Promise<void> {
+  const response = await fetch(`${url}/v1/server/${path}`, {
+    method,
     headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
-    body: JSON.stringify({ url: endpoint.url, events: [...hookOf.values()] }),
+    body: JSON.stringify(body),
   })
-  if (response.status !== 201) throw new Error(`webhook: ${response.status} ${await response.text()}`)
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
 }
 
 /** A bound for failures: with all stores there a node starts at once. */

@@ -2,14 +2,12 @@ import type { Call } from '../../src/call/call.ts'
 import type { Timers } from '../../src/ports/clock.ts'
 import { check, type Verdict } from '../chaos/check/check.ts'
 import type { Report, Violation } from '../chaos/check/findings.ts'
-import { role } from '../chaos/person.ts'
-import type { CallRow, EventRow, Header, Recording, Trace } from '../chaos/recording.ts'
+import { type CallRow, type EventRow, type Header, type Recording, type Trace, userNames } from '../chaos/recording.ts'
 import { Random } from '../fuzz/random.ts'
 import { checkApart } from './apart.ts'
 import { createJumps, onOneClock } from './clocks.ts'
 import { Cluster, startedAt } from './cluster.ts'
 import type { Database } from './database.ts'
-import { checkDecided } from './decided.ts'
 import { DecidingBackend } from './deciding-backend.ts'
 import { createFaults } from './faults.ts'
 import { type Guest, invite } from './guests.ts'
@@ -69,9 +67,9 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const { seed, nodes: count, users, seconds, without = [] } = options
   const random = new Random(seed)
   const scheduler = new Scheduler(random.fork())
-  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  const names = userNames(users)
   const habits = options.people === 'plain' ? undefined : new Random(Math.imul(seed ^ habitsSalt, 0x85ebca6b))
-  const hook = habits?.chance(hookChance) === true ? new DecidingBackend(role, names) : undefined
+  const hook = habits?.chance(hookChance) === true ? new DecidingBackend(names) : undefined
   const cluster = new Cluster(scheduler, random.fork(), names, hook)
   const { timers } = new Host(scheduler, random.fork())
   const at = () => Math.round(scheduler.now * 10) / 10
@@ -121,7 +119,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
     faults: [...faults.records, ...jumps.records],
     bugs: cluster.bugs,
   }
-  const { recording, verdict } = judge(people, recordingOf(options, people, cluster.database, more), hook, (seen) =>
+  const { recording, verdict } = judge(people, recordingOf(options, people, cluster.database, more), (seen) =>
     hasJumps ? onOneClock(seen, cluster.database) : seen,
   )
   const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
@@ -155,19 +153,13 @@ function recordingOf(
 }
 
 /** `onClock`: what was seen, on the clock that the checker goes by. */
-function judge(
-  people: readonly Guest[],
-  recorded: Recording,
-  backend: DecidingBackend | undefined,
-  onClock: (seen: Recording) => Recording,
-) {
+function judge(people: readonly Guest[], recorded: Recording, onClock: (seen: Recording) => Recording) {
   const recording = onClock(recorded)
   const { violations, counts } = check(recording)
   const more: Violation[] = []
   const { traces } = onClock({ ...recorded, traces: tracesOf(people, true) })
   const report: Report = (kind, text, where = {}) => more.push({ kind, text, ...where } as Violation)
   checkApart(traces, recording, report)
-  if (backend !== undefined) checkDecided(recording, backend, report)
   return { recording, verdict: { violations: [...violations, ...more], counts } }
 }
 

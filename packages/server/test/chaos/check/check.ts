@@ -1,6 +1,7 @@
 import type { Recording } from '../recording.ts'
 import { againOf } from './again.ts'
 import { type Counts, countsOf } from './counts.ts'
+import { checkDecided } from './decided.ts'
 import { checkDatabase, factsOf } from './facts.ts'
 import type { Report, Violation } from './findings.ts'
 import { checkGroups } from './groups.ts'
@@ -63,5 +64,6 @@ export function check(recording: Recording): Verdict {
   checkSaid({ readings, facts, startedAt: header.startedAt, patience, apart, report })
   checkHistories(histories, facts, report)
   checkHooks(hooks, facts, report)
+  if (header.decides === true) checkDecided(recording, report)
   return { violations, counts: countsOf(recording, readings, readingsApart, losses) }
 }
