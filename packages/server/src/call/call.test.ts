@@ -31,6 +31,7 @@ import {
   sideOf,
 } from './call.ts'
 import { calleeIdOf, ringsUntil, rungTo } from './effects.ts'
+import { endOf } from './ending.ts'
 
 test('[GROUP1] at whom a call rings, and who its callee is', () => {
   const carol = { ...bob, userId: 'carol' }
@@ -48,6 +49,21 @@ test('[GROUP1] at whom a call rings, and who its callee is', () => {
   expect(rungTo(ringing, { place: 'rung', except: [], member: 'carol' })).toEqual([carol])
   expect([ringing, over, answered, ringingCall()].map(calleeIdOf)).toEqual([null, null, 'bob', 'bob'])
   expect(calleeIdOf({ ...overCall(), acceptedAt: null })).toBe('bob')
+})
+
+test('[GROUP1] an answer that is told when the call is over goes to those at whom it rang', () => {
+  const carol = { ...bob, userId: 'carol' }
+  const group = { name: 'all', members: ['bob', 'carol', 'dave'], declined: ['dave'] }
+  const answered = { ...answeredCall(), group }
+  const end = { status: 'ended', reason: 'hangup' } as const
+  const soon = endOf(answered, end, start + 6_000)
+  const late = endOf(answered, end, answered.ringExpiresAt + 60_000)
+  const all = { place: 'rung', except: [] } as const
+  expect([rungTo(answered, all), rungTo(soon, all), rungTo(late, all)]).toEqual([[bob, carol], [bob, carol], [bob]])
+  const dave = { ...bob, userId: 'dave' }
+  expect([carol, dave, alice].map((one) => sideAbout(soon, one))).toEqual(['callee', 'callee', 'caller'])
+  // Who declined is named in what is kept.
+  expect([carol, dave, alice].map((one) => sideAbout(late, one))).toEqual([undefined, 'callee', 'caller'])
 })
 
 test('[GROUP1] in turn a call rings at one member, and time ends the turn before the call', () => {

@@ -93,7 +93,7 @@ export interface Transferred {
 /** Of a call to a group. Until one of its members accepts, the callee's user_id is blank [GROUP1]. */
 export interface CallGroup {
   readonly name: string
-  /** The user_ids of those at whom it rings, or rang; of the callee's role. */
+  /** The user_ids of those at whom it rings, or rang; of the callee's role. What is kept of an answered call: see `endOf`. */
   readonly members: readonly string[]
   /** Of these, those who declined. */
   readonly declined: readonly string[]
@@ -223,7 +223,7 @@ function isParty(party: Party, participant: Participant): boolean {
 /** Whether a call to a group rings, or rang, at somebody: one of them may have answered it, or none [GROUP1]. */
 export function isMember({ product, callee, group }: Call, participant: Participant): boolean {
   if (group === undefined || product !== participant.product || callee.role !== participant.role) return false
-  return group.members.includes(participant.userId)
+  return group.members.includes(participant.userId) || group.declined.includes(participant.userId)
 }
 
 /** The side on which a participant has to do with a call: it takes part, or the call rings, or rang, at it. */
@@ -253,7 +253,9 @@ export function rungBy(call: Call): readonly Participant[] {
   if (group === undefined) return [participantOf(call, 'callee')]
   const { turns } = group
   const rung = membersLeft(group).filter((userId) => turns === undefined || turns.member === userId)
-  return rung.map((userId) => ({ product, role: callee.role, userId }))
+  const members = rung.map((userId) => ({ product, role: callee.role, userId }))
+  // From the end on the one who answered is not among the members.
+  return isLive(call) || call.acceptedAt === null ? members : [participantOf(call, 'callee'), ...members]
 }
 
 /** The members of a called group who did not decline. */

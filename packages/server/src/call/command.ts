@@ -58,6 +58,8 @@ export type CallCommand =
   | { readonly type: 'stop'; readonly note: string | null }
   /** These are no members any more of the group that is called, by their user_ids [GROUP1]. */
   | { readonly type: 'leave'; readonly userIds: readonly string[] }
+  /** Somebody is erased, by its user_id: a live call to a group names it no more. To be repeated until nothing changes [SRV2]. */
+  | { readonly type: 'forget'; readonly userId: string }
   /**
    * The next turn of a call to a group begins, with the first member who can be rung, by its user_id; null: nobody of the rest of
    * this round can be. `seen`: the version of the call on which that was found [GROUP1].

@@ -30,7 +30,7 @@ import {
 import { acceptedData, elsewhereData, type Notice, overData } from './effects.ts'
 import { type End, endOf, over } from './ending.ts'
 import { decline, refuseOutsider } from './group.ts'
-import { leaveGroup } from './leave.ts'
+import { forgetMember, leaveGroup } from './leave.ts'
 import { notePeers } from './peers.ts'
 import {
   acceptedAgain,
@@ -76,6 +76,7 @@ function decideKnown(call: Call, command: CallCommand, now: number, durations: C
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'stop') return isLive(call) ? stop(call, command.note, now) : unchanged(call)
   if (command.type === 'leave') return leaveGroup(call, command.userIds, now)
+  if (command.type === 'forget') return isLive(call) ? forgetMember(call, command.userId, now) : unchanged(call)
   if (command.type === 'turn') return beginTurn(call, command.member, command.seen, now)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)

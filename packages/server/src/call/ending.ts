@@ -1,5 +1,14 @@
 import type { EndReasonOf, OverStatus } from '@ringwire/protocol/end-reasons'
-import { type AnsweredCall, type Call, isAnswered, type LiveCall, type OverCall, type Place } from './call.ts'
+import {
+  type AnsweredCall,
+  type Call,
+  type CallGroup,
+  isAnswered,
+  type LiveCall,
+  membersLeft,
+  type OverCall,
+  type Place,
+} from './call.ts'
 import { type Acceptance, changed } from './command.ts'
 import { type By, missedData, type Notice, overData, type Step } from './effects.ts'
 import { rungAddress, withoutTurns } from './turns.ts'
@@ -44,6 +53,20 @@ export function endedFor(call: AnsweredCall, next: Call, by: By | null, now: num
   return steps.map(({ call, event }) => ({ call: { ...call, transferredTo: next.callUuid }, event }))
 }
 
+/** An answer may be told late. For so long after its ring would have been over, a call that ends says where it rang. In ms. */
+const untoldMs = 60_000
+
+/**
+ * Members who only rang in a call that somebody answered are not kept: they are many. If the call ends soon, though, a store may
+ * have been away since the answer, and they still have to hear of it. In turn it rang only at the one who answered [GROUP1].
+ */
+function groupAtEnd(call: LiveCall, group: CallGroup, now: number): CallGroup {
+  const kept = withoutTurns(group)
+  if (!isAnswered(call)) return kept
+  const areKept = group.turns === undefined && now < call.ringExpiresAt + untoldMs
+  return { ...kept, members: areKept ? membersLeft(group).filter((userId) => userId !== call.callee.userId) : [] }
+}
+
 export function endOf(call: LiveCall, { status, reason, given = null }: End<OverStatus>, now: number): OverCall {
   const answered = isAnswered(call)
   const { product, callUuid, caller, callee, contextType, contextId, callType, metadata } = call
@@ -59,8 +82,7 @@ export function endOf(call: LiveCall, { status, reason, given = null }: End<Over
     metadata,
     // A repeat of the invite may come after the end [UUID1].
     ...(redirectedFrom !== undefined && { redirectedFrom }),
-    // Members who only rang in a call that somebody answered are not kept. Events name those who declined.
-    ...(group !== undefined && { group: { ...withoutTurns(group), ...(answered && { members: [] }) } }),
+    ...(group !== undefined && { group: groupAtEnd(call, group, now) }),
     ...(transferred !== undefined && { transferred }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,

@@ -16,22 +16,21 @@ type MemberCommand = Extract<CallCommand, { readonly actor: Actor }>
  * declines, or whose call is over: that is decided as for any callee.
  */
 export function refuseOutsider(call: Call, command: MemberCommand): Decision | undefined {
+  const { group } = call
   const { participant } = command.actor
-  if (!isMember(call, participant)) return refuse('CALL_NOT_FOUND')
+  if (!isMember(call, participant) || group === undefined) return refuse('CALL_NOT_FOUND')
   if (command.type === 'arrive') return unchanged(call)
   if (!isLive(call) || ringsAt(call, participant)) return undefined
-  // Who declined may say so again, and has no other say.
+  const hasDeclined = group.declined.includes(participant.userId)
+  const declines = command.type === 'reject' || command.type === 'end'
   if (call.status === 'ringing') {
     if (command.type === 'accept') return refuse('CALL_INVALID_STATE', { status: call.status })
-    return declinesLate(call, command) ? undefined : unchanged(call)
+    // The turn of a member may be over when its decline arrives: that counts for its next turns.
+    return declines && !hasDeclined ? undefined : unchanged(call)
   }
-  return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
-}
-
-/** The turn of a member may be over when its decline arrives: that counts for its next turns. */
-function declinesLate({ group }: RingingCall, { type, actor }: MemberCommand): boolean {
-  if (type !== 'reject' && type !== 'end') return false
-  return group !== undefined && membersLeft(group).includes(actor.participant.userId)
+  if (command.type === 'accept') return refuse('CALL_ALREADY_ANSWERED')
+  // A decline may be repeated, also after somebody else has answered [END1].
+  return declines && hasDeclined ? unchanged(call) : refuse('CALL_NOT_PARTICIPANT')
 }
 
 /** A member does not want the call: it rings on at the others, and is over where it rings at nobody else. */

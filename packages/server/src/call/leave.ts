@@ -1,4 +1,4 @@
-import { type Call, type CallGroup, membersLeft, type RingingCall } from './call.ts'
+import { type Call, type CallGroup, type LiveCall, membersLeft, type RingingCall } from './call.ts'
 import { changed, type Decision, unchanged } from './command.ts'
 import { elsewhereData, type Notice, overData } from './effects.ts'
 import { endOf } from './ending.ts'
@@ -22,6 +22,28 @@ export function leaveGroup(call: Call, userIds: readonly string[], now: number):
   const { turns } = call.group
   const rung = gone.filter((userId) => turns === undefined || turns.member === userId)
   return membersLeft(left).length === 0 ? endEmpty({ ...call, group: left }, rung, now) : goOn(call, left, rung, now)
+}
+
+/**
+ * Somebody is erased: a live call to a group names it no more. If it may still ring there, the member leaves first, which is a
+ * step of its own; so this is to be done until it changes nothing [SRV2].
+ */
+export function forgetMember(call: LiveCall, userId: string, now: number): Decision {
+  if (call.group === undefined) return unchanged(call)
+  if (call.status === 'ringing' && membersLeft(call.group).includes(userId)) return leaveGroup(call, [userId], now)
+  const group = withoutTrace(call.group, userId)
+  if (group === call.group) return unchanged(call)
+  const next: LiveCall = { ...call, version: call.version + 1, group }
+  return changed(next, { type: 'left', at: now, by: null, notices: [] })
+}
+
+function withoutTrace(group: CallGroup, userId: string): CallGroup {
+  const { members, declined, left = [] } = group
+  // Who declined is among the members.
+  if (![...members, ...left].includes(userId)) return group
+  const isOther = (each: string) => each !== userId
+  const rest = members.includes(userId) ? withoutMember(group, userId) : group
+  return { ...rest, declined: declined.filter(isOther), ...(group.left && { left: left.filter(isOther) }) }
 }
 
 function goOn(call: RingingCall, group: CallGroup, rung: readonly string[], now: number): Decision {

@@ -1,6 +1,6 @@
 import { errorBody } from '@ringwire/protocol/errors'
 import type { CallAlertingBy } from '@ringwire/protocol/events/call'
-import { type Call, type CallRef, callKey, isLive, type OverCall, ringsAt, sideAbout } from '../call/call.ts'
+import { type Call, type CallRef, callKey, isLive, type OverCall, ringsAt, sideAbout, sideOf } from '../call/call.ts'
 import { type Actor, type CallCommand, type Decision, type Refusal, refuse } from '../call/command.ts'
 import { decideLinked } from '../call/linked.ts'
 import type { Timers } from '../ports/clock.ts'
@@ -129,7 +129,8 @@ function createAsk({ store, sessions, delivery, timers }: CallsOptions, { run, l
 
   /** A client that names a call that is over, and has not heard of it, hears how it ended [END4]. Once: its session remembers that. */
   async function tellEnd(session: ClientSession, call: OverCall): Promise<void> {
-    const side = sideAbout(call, session.participant)
+    // For members of a group at whom it only rang an answered call was over with the answer [GROUP1].
+    const side = (call.acceptedAt === null ? sideAbout : sideOf)(call, session.participant)
     if (side === undefined) return
     const [last] = await store.stepsAfter(call, call.version - 1)
     const notices = last?.event.notices ?? []

@@ -36,7 +36,7 @@ function linksOf(extra: Pick<Call, 'group' | 'transferred' | 'transferredTo'> | 
   }
 }
 
-/** A call to a group that somebody answered is stored without those at whom it rang: they are those who heard it [GROUP1]. */
+/** From the end on a call to a group that somebody answered does not name all at whom it rang: they are those who heard it [GROUP1]. */
 export function withMembers(calls: readonly CallRow[], traces: readonly Trace[]): CallRow[] {
   const hears = ({ entries }: Trace, call: string) =>
     entries.some(({ kind, ...entry }) => {
@@ -48,7 +48,7 @@ export function withMembers(calls: readonly CallRow[], traces: readonly Trace[])
       )
     })
   return calls.map((row) => {
-    if (row.members?.length !== 0) return row
+    if (row.members === undefined || row.accepted_at === null || row.ended_at === null) return row
     const rung = traces.filter((trace) => hears(trace, row.call_uuid)).map(({ user }) => user)
     return { ...row, members: [...new Set(rung)] }
   })

@@ -23,8 +23,8 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
-  'group.ts declinesLate: only the right: group !== undefined && membersLeft(group).includes(actor.participant.userId)':
-    'it is asked of calls to groups; the types ask',
+  'group.ts refuseOutsider: only the left: !isMember(call, participant) || group === undefined':
+    "a call to nobody's group has no members; the types ask",
   "leave.ts leaveGroup: only the left: call.status !== 'ringing' || call.group === undefined":
     'it is asked of calls to groups; the types ask',
   "decide.ts decideForActor: only the left: own ?? 'callee'":

@@ -20,6 +20,7 @@ import { type Machine, strict, violated } from './machine.ts'
 /** Part A for calls to groups [GROUP1]. Each case says what is decided, in full. */
 
 const [caller, ben, ann] = [actorOf(alice, 'a'), actorOf(bob, 'b', 'phone'), actorOf(carol, 'c')]
+const eve = actorOf({ ...carol, userId: 'eve' }, 'e')
 const now = start + 1_000
 const members = ['bob', 'carol', 'eve']
 const group: CallGroup = { name: 'all', members, declined: [] }
@@ -153,9 +154,15 @@ function allDeclined(call: RingingCall, by: Actor): Step {
 const reject = (actor: Actor, reason: string | null = null, rung: readonly string[] = []): CallCommand => ({
   ...{ type: 'reject', actor, reason, rung },
 })
+const hangUp = (actor: Actor): CallCommand => ({ type: 'end', actor, reason: null })
 const ended = over(ringing, 'missed', 'no_answer')
 const answered = accepted(ringing, ben)
 const answeredLate = accepted(twoLeft, ann)
+/** As it is kept when it has ended long after its ring. */
+const talked = {
+  ...answeredLate,
+  ...{ group: { ...group, members: [], declined: ['bob'] }, status: 'ended', endedAt: now, endReason: 'hangup' },
+} as unknown as OverCall
 const crowd = Array.from({ length: 32 }, (_, n) => `s${n}`)
 const crowded: RingingCall = { ...ringing, silenced: crowd }
 const strangers = [
@@ -219,6 +226,24 @@ const plain: readonly Case[] = [
   ['a member accepts after the answer', answered, { type: 'accept', actor: ann }, refused('CALL_ALREADY_ANSWERED')],
   ['a member sends after the answer', answered, { type: 'relay', actor: ann }, refused('CALL_NOT_PARTICIPANT')],
   ['a member declines after the answer', answered, reject(ann), refused('CALL_NOT_PARTICIPANT')],
+  ['a member hangs up after the answer', answered, hangUp(ann), refused('CALL_NOT_PARTICIPANT')],
+  ['who declined declines after the answer', answeredLate, reject(ben), same(answeredLate)],
+  ['who declined hangs up after the answer', answeredLate, hangUp(ben), same(answeredLate)],
+  [
+    'who declined accepts after the answer',
+    answeredLate,
+    { type: 'accept', actor: ben },
+    refused('CALL_ALREADY_ANSWERED'),
+  ],
+  [
+    'who declined cancels after the answer',
+    answeredLate,
+    { type: 'cancel', actor: ben, reason: null },
+    refused('CALL_NOT_PARTICIPANT'),
+  ],
+  ['who declined sends after the answer', answeredLate, { type: 'relay', actor: ben }, refused('CALL_NOT_PARTICIPANT')],
+  ['who declined declines after the end of the answered call', talked, reject(ben), same(talked)],
+  ['a member who only rang asks long after the answer', talked, hangUp(eve), refused('CALL_NOT_FOUND')],
   [
     'a member accepts after the end',
     ended,
@@ -261,6 +286,47 @@ const plain: readonly Case[] = [
   ['the last one busy', nobody, { type: 'leave', userIds: ['bob'] }, same(nobody)],
 ]
 
+/** Somebody is erased [SRV2]. */
+function erasures(): readonly Case[] {
+  const forget = (userId: string): CallCommand => ({ type: 'forget', userId })
+  const quiet = (call: Call, of: CallGroup) =>
+    made({
+      call: { ...call, version: call.version + 1, group: of } as Call,
+      event: { type: 'left', at: now, by: null, notices: [] },
+    })
+  const leftBefore = {
+    ...ringing,
+    group: { ...group, members: ['bob', 'carol'], declined: ['bob'], left: ['eve', 'dave'] },
+  }
+  const { group: _, ...person } = ringing
+  const left = { ...group, members: ['bob', 'eve'], declined: ['bob'], left: ['carol'] }
+  return [
+    [
+      'a member at whom it rings is erased',
+      twoLeft,
+      forget('carol'),
+      made(stopped(twoLeft, null, 'carol', left, ['b'])),
+    ],
+    ['who declined is erased', twoLeft, forget('bob'), quiet(twoLeft, { ...group, members: ['carol', 'eve'] })],
+    ['who has left is erased', leftBefore, forget('eve'), quiet(leftBefore, { ...leftBefore.group, left: ['dave'] })],
+    ['a stranger is erased', twoLeft, forget('dave'), same(twoLeft)],
+    ['somebody is erased, and a person is called', person, forget('bob'), same(person)],
+    [
+      'who declined is erased after the answer',
+      answeredLate,
+      forget('bob'),
+      quiet(answeredLate, { ...group, members: ['carol', 'eve'], declined: [] }),
+    ],
+    [
+      'who only rang is erased after the answer',
+      answeredLate,
+      forget('eve'),
+      quiet(answeredLate, { ...group, members: ['bob', 'carol'], declined: ['bob'] }),
+    ],
+    ['a member is erased after the end', ended, forget('bob'), same(ended)],
+  ]
+}
+
 /** What happens at its time, and how it ends. */
 function ends(): readonly Case[] {
   const missed = {
@@ -273,23 +339,21 @@ function ends(): readonly Case[] {
     ...{ to, event: 'call.missed', data: missed },
   }))
   const step = { call: over(due, 'missed', 'no_answer'), event: { type: 'missed', at: now, by: null, notices } }
-  const { silenced: _, ...rest } = ringing
-  const talked: object = answeredLate
   const data = { ...heading, status: 'ended', reason: 'hangup', by: wire(ann), ended_at: iso(now) }
-  const over2 = {
-    ...{ ...rest, ...talked, version: 6, status: 'ended', endedAt: now, endReason: 'hangup' },
-    group: { ...group, members: [], declined: ['bob'] },
-  }
   const by = byActor(ann)
   const hungUp = { type: 'ended', at: now, by, notices: [{ to: { place: 'caller' }, event: 'call.ended', data }] }
+  /** It ends so many ms after its ring would have been over; of its members these are kept. */
+  const endsAfter = (ms: number, members: readonly string[]): readonly [Call, CallCommand, unknown] => {
+    const call = { ...answeredLate, ringExpiresAt: now - ms } as Call
+    const next = { ...call, version: 6, status: 'ended', endedAt: now, endReason: 'hangup' }
+    const step = { call: { ...next, group: { ...group, members, declined: ['bob'] } }, event: hungUp }
+    return [call, hangUp(ann), made(step as unknown as Step)]
+  }
   return [
     ['nobody answers', due, { type: 'time' }, made(step as Step)],
-    [
-      'who answered hangs up',
-      answeredLate,
-      { type: 'end', actor: ann, reason: null },
-      made({ call: over2, event: hungUp } as unknown as Step),
-    ],
+    ['who answered hangs up at once', ...endsAfter(-45_000, ['eve'])],
+    ['who answered hangs up, a minute after the ring but for a moment', ...endsAfter(59_999, ['eve'])],
+    ['who answered hangs up, a minute after the ring', ...endsAfter(60_000, [])],
   ]
 }
 
@@ -383,7 +447,7 @@ const refusedWith = (code: string, step: unknown) => ({ ok: false, code, details
 
 export function checkGroups(machine: Machine): number {
   const { decide, decideInvite } = strict(machine)
-  const cases = [...plain, ...ends()]
+  const cases = [...plain, ...erasures(), ...ends()]
   for (const [name, call, command, expected] of cases) {
     const wrong = difference(withoutUnsaid(decide(call, command, now, durations)), withoutUnsaid(expected))
     if (wrong !== undefined) violated('GROUP1', `${name}\n${wrong}`)

@@ -213,6 +213,9 @@ function answers(): readonly Case[] {
   })
   const data = { ...heading, status: 'rejected', reason: 'all_declined', by: ofBob, ended_at: iso(now) } as const
   const except = ['b2', 'b']
+  const hungUp = { ...accepted, version: 6, status: 'ended', endedAt: now, endReason: 'hangup' } as unknown as OverCall
+  const after = { ...hungUp, group: { ...plain, members: [] } }
+  const bye = { ...heading, status: 'ended', reason: 'hangup', by: ofBob, ended_at: iso(now) } as const
   const gone = over(between, 'cancelled', 'caller_cancelled', { name: 'all', members: ['bob'], declined: [] })
   return [
     [
@@ -225,6 +228,15 @@ function answers(): readonly Case[] {
           { to: { place: 'caller' }, event: 'call.accepted', data: { ...heading, status: 'accepted' } },
           { to: { place: 'rung', except }, event: 'call.cancelled', data: elsewhere },
         ],
+      }),
+    ],
+    [
+      'its member hangs up',
+      accepted,
+      { type: 'end', actor: ben, reason: null },
+      made(after, {
+        ...{ type: 'ended', by: byActor(ben) },
+        notices: [{ to: { place: 'caller' }, event: 'call.ended', data: bye }],
       }),
     ],
     [
@@ -330,6 +342,8 @@ function leaves(): readonly Case[] {
       ...{ type: 'left', notices },
     })
   }
+  const said = at({ member: 'carol', next: 2, rang: ['bob', 'carol'] }, {}, { declined: ['bob'] })
+  const gone = at({}, {}, { left: ['dan'] })
   const leave = (userId: string): CallCommand => ({ type: 'leave', userIds: [userId] })
   return [
     ['its member leaves', ringing, leave('bob'), left(ringing, 'bob', { member: null, until: now, next: 0, rang: [] })],
@@ -337,6 +351,29 @@ function leaves(): readonly Case[] {
     ['one who is to be rung leaves', later, leave('eve'), left(later, 'eve', {})],
     ['the one after this one leaves', ringing, leave('carol'), left(ringing, 'carol', {})],
     ['who declined leaves', at({}, {}, { declined: ['eve'] }), leave('eve'), same(at({}, {}, { declined: ['eve'] }))],
+    [
+      'who declined is erased',
+      said,
+      { type: 'forget', userId: 'bob' },
+      made(
+        next({
+          ...said,
+          group: {
+            ...group,
+            members: ['carol', 'eve'],
+            turns: { ...turns, member: 'carol', next: 1, rang: ['carol'] },
+          },
+        }),
+        { type: 'left' },
+      ),
+    ],
+    [
+      'one who left is erased',
+      gone,
+      { type: 'forget', userId: 'dan' },
+      made(next({ ...gone, group: { ...gone.group, left: [] } as CallGroup }), { type: 'left' }),
+    ],
+    ['one who is to be rung is erased', ringing, { type: 'forget', userId: 'eve' }, left(ringing, 'eve', {})],
   ]
 }
 

@@ -77,6 +77,9 @@ function registerHistories(service: () => Service): void {
     await caller.next('call.accepted')
     caller.send('call.end', { call_uuid })
     await members[1].next('call.ended')
+    // One at whom it only rang names it late, and hears nothing new.
+    expect((await request(members[0], 'call.end', { call_uuid }))?.error).toBeUndefined()
+    expect(members[0].events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled'])
     expect(await historyOf(ids[1])).toMatchObject([{ call_uuid, status: 'ended', callee_group: name }])
     expect(await historyOf(callerId, 'customer')).toMatchObject([{ call_uuid, peer: { user_id: ids[1], group: name } }])
     for (const id of [ids[0], ids[2]]) expect(await historyOf(id)).toEqual([])
