@@ -176,6 +176,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
   const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })
   const timelines = createTimelines({ ...stores, flush: recorder.flushAll })
   const { revoked } = shared
+  const leaving = createLeavingGroups({ store: stores.calls, run: calls.run })
   const participants = createParticipants({
     ...stores,
     sessions: backend.sessions,
@@ -185,6 +186,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
       sideOf(call, participant) === undefined
         ? calls.run(call, { type: 'leave', userIds: [participant.userId] })
         : endCall(call, null),
+    forgetMember: leaving.forget,
     flush: recorder.flushAll,
     hasOthers: () => backend.nodes.others().length > 0,
     now: clock.now,
@@ -197,7 +199,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     ringTickets,
     devices: stores.devices,
     groups: stores.groups,
-    leaveCalls: createLeavingGroups({ store: stores.calls, run: calls.run }),
+    leaveCalls: leaving.leave,
     sender,
     store: stores.calls,
     calls,

@@ -39,6 +39,8 @@ export interface ParticipantsOptions {
   readonly erasures: Erasures
   /** Ends a live call of somebody, and tells both sides. A call to a group only stops ringing there [GROUP1]. */
   readonly endCall: (call: LiveCall, participant: Participant) => Promise<unknown>
+  /** No live call names somebody any more as a member of its group, once its own calls have ended [GROUP1]. */
+  readonly forgetMember: (participant: Participant) => Promise<unknown>
   /** Writes what this process still holds for timelines. */
   readonly flush: () => Promise<void>
   /** Others serve beside this process. */
@@ -80,7 +82,7 @@ export function readUntil(text: string | undefined, now: number): number | strin
 
 export function createParticipants(options: ParticipantsOptions): Participants {
   const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, groups, audit } = options
-  const { endCall, now } = options
+  const { endCall, forgetMember, now } = options
 
   async function liveCallsOf({ product, role, userId }: Participant): Promise<CallView[]> {
     const page = await seenCalls.page(product, { status: 'live', role, userId, limit: '100' })
@@ -101,6 +103,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     // A call to one of its groups that begins from here on does not ring at it, so none is missed.
     await groups.forget(participant)
     await endCalls(participant)
+    await forgetMember(participant)
     await online.erase(participant)
     await count('devices', await devices.forgetAll(participant))
     // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.

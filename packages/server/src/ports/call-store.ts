@@ -95,8 +95,8 @@ export interface CallRecords {
 
   /**
    * Blanks what names a participant in all of its calls that are over [SRV2], and answers in how many. Those that are live stay
-   * as they are. It goes in steps, and says of each how many calls it blanked. It can be done again, and where it was
-   * interrupted it goes on.
+   * as they are; only what happened to a call to a group is blanked where the call itself does not name the member any more. It
+   * goes in steps, and says of each how many calls it blanked. It can be done again, and where it was interrupted it goes on.
    */
   erase(participant: Participant, onErased?: (count: number) => MaybePromise<unknown>): Promise<number>
 }

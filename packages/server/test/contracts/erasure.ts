@@ -16,6 +16,7 @@ import type { WebhookStore } from '../../src/ports/webhooks.ts'
 import { attempted, endpoint } from './webhooks.ts'
 
 const can = ['transfer'] as const
+const cancel = (actor: Actor) => ({ type: 'cancel', actor, reason: null }) as const
 
 export interface ErasureHarness {
   readonly calls: CallStore
@@ -90,17 +91,23 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
       return (await harness.dump()).split('\n').filter((line) => names.some((text) => line.includes(text)))
     }
 
-    test('[GROUP1] a call that nobody answered is one of the members who were rung in turn, and of no other', async () => {
-      const [ann, ben, eve] = [someone('ann'), someone('ben', 'doctor'), someone('eve', 'doctor')]
+    /** A call to a group that rings at all of these, at once or in turn. */
+    async function ringAll(caller: Actor, callees: readonly Actor[], memberRingMs?: number): Promise<string> {
       const callUuid = crypto.randomUUID()
-      const members = [ben.participant.userId, eve.participant.userId]
+      const members = callees.map(({ participant }) => participant.userId)
       const command = {
-        ...inviteCommand(ann, { ...ben.participant, userId: '' }, callUuid),
-        group: { name: 'all', members, isBusy: false, memberRingMs: 5_000 },
+        ...inviteCommand(caller, { ...there(callees[0]).participant, userId: '' }, callUuid),
+        group: { name: 'all', members, isBusy: false, ...(memberRingMs !== undefined && { memberRingMs }) },
       }
-      await harness.calls.invite(ann.participant, ann.participant, callUuid, (situation) =>
+      await harness.calls.invite(caller.participant, caller.participant, callUuid, (situation) =>
         decideInvite(situation, command, Date.now()),
       )
+      return callUuid
+    }
+
+    test('[GROUP1] a call that nobody answered is one of the members who were rung in turn, and of no other', async () => {
+      const [ann, ben, eve] = [someone('ann'), someone('ben', 'doctor'), someone('eve', 'doctor')]
+      const callUuid = await ringAll(ann, [ben, eve], 5_000)
       await run(ann, callUuid, { type: 'turn', member: ben.participant.userId, seen: 1 })
       await run(ann, callUuid, { type: 'cancel', actor: ann, reason: null })
       expect((await seen(callUuid)).call).toMatchObject({ group: { members: [ben.participant.userId] } })
@@ -116,15 +123,8 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
         someone('eve', 'doctor'),
         someone('max', 'doctor'),
       ]
-      const callUuid = crypto.randomUUID()
+      const callUuid = await ringAll(ann, [ben, eve, max], 5_000)
       const members = [ben, eve, max].map(({ participant: { userId } }) => userId)
-      const command = {
-        ...inviteCommand(ann, { ...ben.participant, userId: '' }, callUuid),
-        group: { name: 'all', members, isBusy: false, memberRingMs: 5_000 },
-      }
-      await harness.calls.invite(ann.participant, ann.participant, callUuid, (situation) =>
-        decideInvite(situation, command, Date.now()),
-      )
       await run(ann, callUuid, { type: 'turn', member: there(members[0]), seen: 1 })
       await run(eve, callUuid, { type: 'reject', actor: eve, reason: null, rung: [] })
       await run(ann, callUuid, { type: 'leave', userIds: members })
@@ -138,6 +138,54 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
         await harness.calls.erase(actor.participant)
         await harness.webhooks.erase(actor.participant)
         expect(await mentions(actor)).toEqual([])
+      }
+    })
+
+    /** As the service does it: until nothing changes any more. */
+    async function forget({ participant: { userId } }: Actor, callUuid: string): Promise<void> {
+      const command = { type: 'forget', userId } as const
+      for (let isDone = false; !isDone; ) isDone = (await run(someone(''), callUuid, command)).steps.length === 0
+    }
+
+    test('[GROUP1] [SRV2] a member is erased while the call goes on: neither the call nor what happened to it names the member', async () => {
+      const hook = endpoint({ events: null })
+      await harness.webhooks.addEndpoint(hook)
+      await harness.webhooks.refresh()
+      for (const isAnswered of [false, true]) {
+        const [ann, ben, eve] = [someone('ann'), someone('ben', 'doctor'), someone('eve', 'doctor')]
+        const [declining, leaving, quiet] = ['dan', 'lea', 'kim'].map((who) => someone(who, 'doctor')) as [
+          Actor,
+          Actor,
+          Actor,
+        ]
+        const callUuid = await ringAll(ann, [declining, leaving, quiet, ben, eve])
+        await run(declining, callUuid, { type: 'reject', actor: declining, reason: null, rung: [] })
+        await run(leaving, callUuid, { type: 'leave', userIds: [leaving.participant.userId] })
+        if (isAnswered) await run(ben, callUuid, { type: 'accept', actor: ben })
+        for (const member of [declining, leaving, quiet]) {
+          // As long as the call itself names them, nothing is lost by which they are found.
+          expect(await harness.calls.erase(member.participant)).toBe(0)
+          await forget(member, callUuid)
+          expect(await harness.calls.erase({ ...member.participant, role: 'nurse' })).toBe(0)
+          expect(await harness.calls.erase(member.participant)).toBe(1)
+          await harness.webhooks.erase(member.participant)
+          expect(await mentions(member)).toEqual([])
+        }
+        const { call } = await seen(callUuid)
+        const others = [ben, eve].map(({ participant }) => participant.userId)
+        expect(call).toMatchObject({
+          status: isAnswered ? 'accepted' : 'ringing',
+          group: { members: others, declined: [], left: [] },
+        })
+        await run(ann, callUuid, isAnswered ? { type: 'end', actor: ann, reason: null } : cancel(ann))
+        expect(await harness.calls.erase(quiet.participant)).toBe(0)
+        // Of a call that ends soon it is known at whom it rang.
+        expect(await harness.calls.erase(eve.participant)).toBe(1)
+        await harness.webhooks.erase(eve.participant)
+        expect(await mentions(eve)).toEqual([])
+        expect(await harness.calls.erase(ben.participant)).toBe(1)
+        await harness.webhooks.erase(ben.participant)
+        expect(await mentions(ben)).toEqual([])
       }
     })
 

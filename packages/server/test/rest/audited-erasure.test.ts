@@ -17,6 +17,7 @@ beforeAll(async () => {
     seenCalls: createSeenCalls(stores),
     revoked: { revoke: async () => {} },
     endCall: async () => {},
+    forgetMember: async () => {},
     // An erasure waits for this.
     flush: () => written.promise,
     hasOthers: () => false,

@@ -194,7 +194,7 @@ export function startRest(options: RestOptions): RestService {
     revoked: { look: async () => {} },
     devices: stores.devices,
     groups: stores.groups,
-    leaveCalls: createLeavingGroups({ store: stores.calls, run: calls.run }),
+    leaveCalls: createLeavingGroups({ store: stores.calls, run: calls.run }).leave,
     sender: { serves: () => false },
     store: stores.calls,
     calls,

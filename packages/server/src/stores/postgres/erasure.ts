@@ -8,16 +8,22 @@ import {
   erasedAtOnce,
   type LookedThrough,
   lookedThrough,
+  memberLists,
   type Part,
 } from '../sql/erasure.ts'
 import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { Connections } from './connections.ts'
 
+/** The columns of a live call are not written here: then it has to have forgotten the member itself. */
 const ofMemberSql = `
   SELECT calls.id::float8 AS id, m.started_at::float8 AS started_at, m.call_uuid FROM call_members AS m
   JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
   WHERE m.user_id = $1 AND m.role = $2 AND m.product = $3 AND (m.started_at, m.call_uuid) > ($4::float8::bigint, $5)
-    AND calls.ended_at IS NOT NULL ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
+    AND (calls.ended_at IS NOT NULL OR m.user_id NOT IN (
+      ${memberLists
+        .map((name) => `SELECT json_array_elements_text(calls.extra::json #> '{group,${name}}')`)
+        .join(' UNION ALL ')}))
+  ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
 /** The row by which a call is found goes last. */
 export const blankMemberSql = `
   WITH blanked AS (
@@ -26,11 +32,10 @@ export const blankMemberSql = `
         '{group,declined}', (extra::jsonb #> '{group,declined}') - $2::text),
         '{group,left}', coalesce((extra::jsonb #> '{group,left}') - $2::text, '[]'), false)::text
     WHERE id = ANY ($1::text::bigint[]) AND ended_at IS NOT NULL
-    RETURNING product, callee_role, started_at, call_uuid
   )
-  DELETE FROM call_members AS m USING blanked AS b
-  WHERE m.product = b.product AND m.role = b.callee_role AND m.user_id = $2
-    AND m.started_at = b.started_at AND m.call_uuid = b.call_uuid RETURNING 1`
+  DELETE FROM call_members AS m USING calls AS c
+  WHERE c.id = ANY ($1::text::bigint[]) AND m.product = c.product AND m.role = c.callee_role AND m.user_id = $2
+    AND m.started_at = c.started_at AND m.call_uuid = c.call_uuid RETURNING 1`
 const transferrer = {
   userId: "extra::json #>> '{transferred,by,userId}'",
   role: "extra::json #>> '{transferred,by,role}'",

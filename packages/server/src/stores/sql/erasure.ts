@@ -17,6 +17,8 @@ export const sidesOfCall = ['caller', 'callee'] as const
 /** A member was rung in a call to a group, a transferrer began a call of two others: neither is a side of it [GROUP1, XFER1]. */
 export type Part = Side | 'member' | 'transferrer'
 const parts: readonly Part[] = [...sidesOfCall, 'member', 'transferrer']
+/** Where a call to a group names its members. */
+export const memberLists = ['members', 'declined', 'left'] as const
 /** Of deliveries that are looked through; few of them are read. */
 export const lookedThrough = 200
 const mostRepeats = 50
@@ -63,7 +65,10 @@ export interface ErasablePage {
 }
 
 export interface CallRows {
-  /** The next calls after a position that are over and name the participant in this part, with all of their events. */
+  /**
+   * The next calls after a position that name the participant in this part, with all of their events. They are over, or live
+   * calls to a group of which only events name a member any more.
+   */
   page(side: Part, participant: Participant, after: CallPosition): MaybePromise<ErasablePage>
   /** Writes the events, and the calls where all events were as they should; answers how many calls. */
   write(side: Part, participant: Participant, ids: readonly number[], events: readonly BlankedEvent[]): Promise<number>

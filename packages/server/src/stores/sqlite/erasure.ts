@@ -11,6 +11,7 @@ import {
   erasedAtOnce,
   type LookedThrough,
   lookedThrough,
+  memberLists,
   type Part,
 } from '../sql/erasure.ts'
 import { ofStatuses } from '../sql/kept-deliveries.ts'
@@ -33,11 +34,14 @@ export interface EraseWrites {
   erase(errand: EraseErrand): Promise<number>
 }
 
+/** The columns of a live call are not written here: then it has to have forgotten the member itself. */
 const ofMemberSql = `
   SELECT calls.id, calls.started_at, calls.call_uuid FROM call_members AS m
   JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
   WHERE m.user_id = ? AND m.role = ? AND m.product = ? AND (m.started_at, m.call_uuid) > (?, ?)
-    AND calls.ended_at IS NOT NULL ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
+    AND (calls.ended_at IS NOT NULL OR m.user_id NOT IN (
+      ${memberLists.map((name) => `SELECT value FROM json_each(calls.extra, '$.group.${name}')`).join(' UNION ALL ')}))
+  ORDER BY m.started_at, m.call_uuid LIMIT ${erasedAtOnce}`
 const transferrer = { userId: "extra ->> '$.transferred.by.userId'", role: "extra ->> '$.transferred.by.role'" }
 const namesOf = (part: Side | 'transferrer') =>
   part === 'transferrer' ? transferrer : { userId: `${part}_user_id`, role: `${part}_role` }
@@ -111,7 +115,7 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
   const list = (name: string) => `'$.group.${name}', json((
         SELECT json_group_array(value) FROM json_each(extra, '$.group.${name}') WHERE value <> ?2))`
   const blankMember = db.query<unknown, [number, string]>(`
-      UPDATE calls SET extra = json_replace(extra, ${['members', 'declined', 'left'].map(list).join(', ')})
+      UPDATE calls SET extra = json_replace(extra, ${memberLists.map(list).join(', ')})
       WHERE id = ?1 AND ended_at IS NOT NULL`)
   const dropMember = db.query<unknown, [number, string]>(`
       DELETE FROM call_members WHERE user_id = ?2 AND (product, role, started_at, call_uuid) IN (

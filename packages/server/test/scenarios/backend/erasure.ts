@@ -196,12 +196,12 @@ export function registerBackendErasure(name: string, start: Start): void {
       expect((await fresh.next('call.ringing')).data.call_uuid).toBe(next)
     })
 
-    test('[GROUP1] [SRV2] a member who is erased: it rings there no more, and no table names it', async () => {
+    /** A caller, and a group of two, each with a session. */
+    async function groupOf() {
       const [ann, ben] = [someone('member'), someone('member')]
       const name = someone('group')
-      expect(
-        (await ask(service(), 'PUT', `groups/agent/${name}`, { members: [ann, ben], strategy: 'all' })).status,
-      ).toBe(200)
+      const group = { members: [ann, ben], strategy: 'all' }
+      expect((await ask(service(), 'PUT', `groups/agent/${name}`, group)).status).toBe(200)
       const caller = await service().connect({ user_id: someone('caller'), role: 'customer' })
       const member = await service().connect({ user_id: ann, role: 'agent' })
       const other = await service().connect({ user_id: ben, role: 'agent' })
@@ -212,6 +212,11 @@ export function registerBackendErasure(name: string, start: Start): void {
         await Promise.all([member.next('call.ringing', isIt), other.next('call.ringing', isIt)])
         return call_uuid as string
       }
+      return { ann, ben, name, caller, member, other, call }
+    }
+
+    test('[GROUP1] [SRV2] a member who is erased: it rings there no more, and no table names it', async () => {
+      const { ann, ben, name, caller, member, other, call } = await groupOf()
       const declined = await call()
       member.send('call.reject', { call_uuid: declined })
       await member.settle()
@@ -234,6 +239,26 @@ export function registerBackendErasure(name: string, start: Start): void {
       expect((await exported('agent', ben)).calls.map(({ call }) => call.call_uuid)).toEqual([missed, declined])
       expect((await ask(service(), 'GET', `groups/agent/${name}`)).body.members).toEqual([ben])
       expect((await ask(service(), 'GET', `calls/${declined}/timeline`)).status).toBe(200)
+    })
+
+    test('[GROUP1] [SRV2] a member is erased while the call goes on: it has declined, or it rings there', async () => {
+      for (const hasDeclined of [true, false]) {
+        const { ann, ben, caller, member, other, call } = await groupOf()
+        const call_uuid = await call()
+        if (hasDeclined) member.send('call.reject', { call_uuid })
+        await member.settle()
+        expect((await erase('agent', ann)).body).toMatchObject({ success: true, calls: 1 })
+        expect((await member.closed).code).toBe(4403)
+        expect(await tablesWith(ann)).toEqual([])
+        other.send('call.accept', { call_uuid })
+        expect((await caller.next('call.accepted')).data).toMatchObject({ call_uuid })
+        caller.send('call.end', { call_uuid })
+        await other.next('call.ended')
+        expect(await tablesWith(ann)).toEqual([])
+        // The one who answered is erased once, too.
+        expect((await erase('agent', ben)).body).toMatchObject({ success: true, calls: 1 })
+        expect(await tablesWith(ben)).toEqual([])
+      }
     })
 
     test('[SRV2] who is not known has nothing, the same user_id in another role loses nothing, and no name is no name', async () => {
