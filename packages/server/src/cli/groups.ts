@@ -109,6 +109,7 @@ async function show(surroundings: Surroundings, name: GroupName, options: Option
   })
   if (group === undefined) throw noSuchGroup(name)
   print(surroundings, group, options)
+  noteEmpty(surroundings, group, options)
 }
 
 async function set(surroundings: Surroundings, name: GroupName, options: Options & Changes): Promise<void> {
@@ -130,6 +131,7 @@ async function set(surroundings: Surroundings, name: GroupName, options: Options
     return read.group
   })
   print(surroundings, group, options)
+  noteEmpty(surroundings, group, options)
 }
 
 async function remove(surroundings: Surroundings, name: GroupName, options: Options & ConfirmOptions): Promise<void> {
@@ -144,7 +146,7 @@ async function remove(surroundings: Surroundings, name: GroupName, options: Opti
   surroundings.out(`${visible(`The group ${name.role}/${name.name} is removed.`)}\n`)
 }
 
-function print(surroundings: Surroundings, group: Group, { json }: Options): void {
+function print(surroundings: Surroundings, group: Group, { json }: Pick<Options, 'json'>): void {
   if (json) {
     printJson(surroundings, shownGroup(group))
     return
@@ -157,6 +159,13 @@ function print(surroundings: Surroundings, group: Group, { json }: Options): voi
     ['in all', `${ringMs / 1_000} s`],
     ['members', members.length === 0 ? 'none' : members.join(', ')],
   ])
+}
+
+/** A backend may have put it like that: it is no error, and no call of the group will be answered. */
+function noteEmpty(surroundings: Surroundings, { role, name, members }: Group, { json }: Pick<Options, 'json'>): void {
+  if (json || members.length > 0) return
+  const text = `The group ${name} of role ${role} has no members: a call to it rings at nobody, and is missed.`
+  surroundings.err(`${visible(text)}\n`)
 }
 
 const noMembers = ({ role, name }: GroupName) =>
