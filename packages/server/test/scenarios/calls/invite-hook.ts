@@ -5,7 +5,13 @@ import { candidate, someone } from '@ringwire/testkit/flows'
 import { inTime } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { Webhook } from 'standardwebhooks'
-import { candidatesOf, connectExtendedPair, answeredCall as extendedCall } from '../../support/extended-flows.ts'
+import {
+  about,
+  candidatesOf,
+  connectExtended,
+  connectExtendedPair,
+  answeredCall as extendedCall,
+} from '../../support/extended-flows.ts'
 import { runBeside } from '../../support/products.ts'
 import { inviteOf, quiet, recordOf, request } from '../../support/sessions.ts'
 import { type Env, type Start, serviceFor } from './composition.ts'
@@ -188,6 +194,45 @@ export function registerInviteHook(name: string, start: Start): void {
       expect((await eve.callee.next('call.cancelled')).data).toMatchObject({ reason: 'left_group' })
       expect(ben.callee.events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled', 'call.error'])
     })
+
+    scenario(
+      '[HOOK5] [XFER1] [GROUP1] a transfer is redirected to a group: whoever of it answers goes on with the call',
+      async () => {
+        const [annId, benId, group] = [someone('ann'), someone('ben'), someone('group')]
+        const [eve, dan] = [await pair(), await pair()]
+        await putGroup(service(), group, { members: [benId, eve.calleeId, dan.calleeId], strategy: 'all' })
+        const connect = (user_id: string, role: string) =>
+          connectExtended(
+            service(),
+            { product: 'decided', user_id, role, allowed_peer_role: 'agent' },
+            { can: 'transfer' },
+          )
+        const [ann, ben] = [await connect(annId, 'customer'), await connect(benId, 'agent')]
+        const first = await extendedCall({ caller: ann, callee: ben, callerId: annId, calleeId: benId })
+        const { calleeId: named } = await pair('decided', () => ({
+          decision: 'redirect',
+          callee: { role: 'agent', group },
+        }))
+        const started = await ben.request('call.transfer', { call_uuid: first, to_role: 'agent', to_user_id: named })
+        const next = started.data.new_call_uuid
+        expect((await ann.next('call.transferring', about(first))).data).toMatchObject({
+          ...{ new_call_uuid: next, to: { user_id: null, role: 'agent', group } },
+        })
+        for (const { callee } of [eve, dan])
+          expect((await callee.next('call.ringing')).data).toMatchObject({
+            ...{ call_uuid: next, callee_group: group, caller_user_id: annId },
+          })
+        eve.callee.send('call.accept', { call_uuid: next })
+        await Promise.all([ann.next('call.accepted', about(next)), ben.next('call.ended', about(first))])
+        expect((await dan.callee.next('call.cancelled')).data).toMatchObject({ reason: 'answered_elsewhere' })
+        // Whoever transfers is a member, and in a call.
+        expect(ben.pushes.filter(({ data }) => data.call_uuid === next)).toEqual([])
+        const record = await recordOf(service(), { product: 'decided', user_id: annId, role: 'customer' }, next)
+        expect(record).toMatchObject({
+          ...{ status: 'accepted', peer: { user_id: eve.calleeId, group }, transferred_from: first },
+        })
+      },
+    )
 
     scenario('[HOOK5] [GROUP1] who is called instead of a group rings for the time of the product', async () => {
       const group = someone('group')
