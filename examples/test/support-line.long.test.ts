@@ -128,7 +128,7 @@ test('[GROUP1] [HOLD1] [XFER1] [TAKE1] [SAS1] a customer reaches one agent, then
   expect([call, asked, next].map((uuid) => written(centre, uuid).at(-1)?.end_reason)).toEqual([
     ...['transferred', 'transferred', 'hangup'],
   ])
-  await traces(centre, call, [
+  const trace = await traces(centre, call, [
     /invite_hook .*result=allow/,
     /invited +customer\/ann/,
     /members .*members=3 woken=1/,
@@ -137,8 +137,10 @@ test('[GROUP1] [HOLD1] [XFER1] [TAKE1] [SAS1] a customer reaches one agent, then
     /held +agent\/ben/,
     /resumed +agent\/ben/,
     /ended +.*end_reason=transferred/,
-    /^Ann called the group support \(3 members\); 1 woken; Ben answered .*; Ben transferred .*; Ben had it on hold for .*\.$/,
+    /^Ann called the group support \(3 members\); 2 rang, 1 was woken; Ben answered .*; Ben transferred .*; Ben had it on hold for .*\.$/,
   ])
+  // Eve was woken, and did not answer.
+  expect(trace).not.toMatch(/push +agent/)
   await traces(centre, asked, [/invited +agent\/ben/, /accepted +agent\/cora/, /ended +.*end_reason=transferred/])
   await traces(centre, next, [
     /connected/,

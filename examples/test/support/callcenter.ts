@@ -218,8 +218,8 @@ export function written(
   return lines.map((line) => JSON.parse(line)).filter(({ call_uuid }) => call_uuid === callUuid)
 }
 
-/** `ringwire call trace` says these of a call, in this order. Some are written a moment after they happened. */
-export async function traces({ application }: CallCentre, callUuid: string, said: readonly RegExp[]): Promise<void> {
+/** `ringwire call trace` says these of a call, in this order. Some are written a moment after they happened. Answers the trace. */
+export async function traces({ application }: CallCentre, callUuid: string, said: readonly RegExp[]): Promise<string> {
   const end = performance.now() + soon(20_000)
   const program = join(application.path, 'node_modules', '.bin', 'ringwire')
   for (;;) {
@@ -236,7 +236,7 @@ export async function traces({ application }: CallCentre, callUuid: string, said
       if (at >= 0) from = at + 1
       return at >= 0
     })
-    if (found.length === said.length) return
+    if (found.length === said.length) return text
     if (performance.now() > end) throw new Error(`the trace is\n${text}`)
   }
 }

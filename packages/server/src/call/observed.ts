@@ -12,7 +12,10 @@ export type Seen =
   | 'socket_found'
   /** Nobody could be woken: no device is registered that this process has a push service for. */
   | 'no_device'
-  /** A call began to ring at members of a group: how many there were, and how many of them were woken [GROUP1]. */
+  /**
+   * A call began to ring at members of a group: how many there were, and how many of them were woken. A second entry says how many
+   * had a session [GROUP1].
+   */
   | 'members'
   /** The outcome of a push to a device, or of a webhook attempt. */
   | 'push'
@@ -45,6 +48,11 @@ export interface TimelineRow extends CallRef {
   readonly asker?: Pick<Participant, 'role' | 'userId'> | undefined
   readonly sessionId?: string | undefined
   readonly deviceId?: string | undefined
+  /**
+   * Of the callee's side: the user_id of the participant whose it is. While a call rings at a group this may be somebody who
+   * will not answer: the entry is only stored of the one who has [GROUP1].
+   */
+  readonly member?: string | undefined
   readonly detail: Detail
 }
 

@@ -50,14 +50,15 @@ const refused = (detail: TimelineEntry['detail']) => entry('refused', 0, { who: 
 const groupCall = (fields: Partial<CallView> = {}) =>
   call({ callee: { user_id: null, role: 'agent', group: 'support', display_name: null }, ...fields })
 const members = (count: number, woken: number) => entry('members', 9, { detail: { members: count, woken } })
+const rang = (count: number) => entry('members', 5, { detail: { rang: count } })
 
 /** Each way in which a phone does not ring: what is said of it. */
 const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry[], said: string][] = [
   [
     '[GROUP1] nobody of a group answered',
     groupCall(),
-    [members(3, 1), entry('declined', 900)],
-    'Ann called the group support (3 members); 1 woken, 1 declined; nobody answered within 45 s.',
+    [rang(2), members(3, 1), entry('declined', 900)],
+    'Ann called the group support (3 members); 2 rang, 1 was woken, 1 declined; nobody answered within 45 s.',
   ],
   [
     '[GROUP1] nothing is known of the members',
@@ -80,8 +81,8 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
   [
     '[GROUP1] the caller was gone',
     groupCall({ status: 'cancelled', end_reason: 'caller_lost', ended_at: at(4_000) }),
-    [members(2, 2), lost('no pong', 500, 's9', ann)],
-    'Ann called the group support (2 members); 2 woken; Ann was gone: its socket was lost (no pong), and nobody came back.',
+    [rang(0), members(2, 2), lost('no pong', 500, 's9', ann)],
+    'Ann called the group support (2 members); none rang, 2 were woken; Ann was gone: its socket was lost (no pong), and nobody came back.',
   ],
   [
     '[GROUP1] the group was removed',
@@ -96,7 +97,7 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
       callee: { ...ben, group: 'support', display_name: null },
     }),
     [members(3, 1)],
-    'Ann called the group support (3 members); 1 woken; the call goes on: agent ben answered after 4 s.',
+    'Ann called the group support (3 members); 1 was woken; the call goes on: agent ben answered after 4 s.',
   ],
   [
     '[GROUP1] a member answered, and hung up',
@@ -111,7 +112,7 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
       ...{ callee: { ...ben, group: 'support', display_name: null }, by: ben },
     }),
     [members(3, 1), entry('declined', 900)],
-    'Ann called the group support (3 members); 1 woken, 1 declined; agent ben answered after 4 s; agent ben hung up after 5 s.',
+    'Ann called the group support (3 members); 1 was woken, 1 declined; agent ben answered after 4 s; agent ben hung up after 5 s.',
   ],
   [
     'nothing was seen of a ring',

@@ -33,18 +33,30 @@ function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
   return plainOutcome(call, entries, a, b)
 }
 
-/** A call to a group: how many members there were, were woken and declined, and who answered [GROUP1]. */
+/** A call to a group: how many members there were, rang, were woken and declined, and who answered [GROUP1]. */
 function groupOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {
-  const seen = entries.find(({ what }) => what === 'members')?.detail
-  const size = typeof seen?.members === 'number' ? ` (${count(seen.members, 'member')})` : ''
+  const { members, rang, woken } = membersIn(entries)
+  const size = members === undefined ? '' : ` (${count(members, 'member')})`
   const declines = entries.filter(({ what }) => what === 'declined').length
-  const woken = typeof seen?.woken === 'number' && seen.woken > 0 ? [`${seen.woken} woken`] : []
-  const counts = [...woken, ...(declines > 0 ? [`${declines} declined`] : [])]
+  const counts = [
+    ...(rang === undefined ? [] : [`${rang === 0 ? 'none' : rang} rang`]),
+    ...(woken ? [`${woken} ${woken === 1 ? 'was' : 'were'} woken`] : []),
+    ...(declines > 0 ? [`${declines} declined`] : []),
+  ]
   const called = [
     `${a} called the group ${call.callee.group}${size}`,
     ...(counts.length > 0 ? [counts.join(', ')] : []),
   ]
   return [...called, membersOutcome(call, entries, a, b)].join('; ')
+}
+
+type MemberCounts = Readonly<Partial<Record<'members' | 'rang' | 'woken', number>>>
+
+/** What was counted at different places is in several entries. */
+function membersIn(entries: readonly TimelineEntry[]): MemberCounts {
+  const details = entries.filter(({ what }) => what === 'members').map(({ detail }) => detail)
+  const counts = details.flatMap((detail) => Object.entries(detail).filter(([, value]) => typeof value === 'number'))
+  return Object.fromEntries(counts)
 }
 
 function membersOutcome(call: CallView, entries: readonly TimelineEntry[], a: string, b: string): string {

@@ -240,11 +240,11 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
   function goOn(session: Arriving, { rings, ringing, places, ...open }: ResumedSession): MaybePromise<Arrival> {
-    const { sessionId, deviceId } = session
+    const { sessionId, deviceId, participant } = session
     const arrival: Arrival = { sessionId, recovered: true, activeCalls: [], ...open }
     for (const call of rings) {
-      const entry = { what: 'proven', side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} } as const
-      recorder.record(refOf(call), entry)
+      const whose = { sessionId, deviceId: deviceId ?? undefined, member: participant.userId }
+      recorder.record(refOf(call), { what: 'proven', side: 'callee', ...whose, detail: {} })
     }
     return andThen(liveCallsOf(session), (live) => {
       noteSocket(session, live, 'socket_found', { resumed: true })

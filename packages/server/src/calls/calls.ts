@@ -200,7 +200,8 @@ function createAlerting({ store, delivery, recorder }: CallsOptions): Calls['ale
     }
     await delivery.appendToPlace(call, 'caller', push)
     const { sessionId, deviceId } = session
-    recorder.record(call, { what: 'alerting', side, sessionId, deviceId: deviceId ?? undefined, detail: {} })
+    const whose = { sessionId, deviceId: deviceId ?? undefined, member: userId }
+    recorder.record(call, { what: 'alerting', side, ...whose, detail: {} })
     return { ok: true, value: call }
   }
 }

@@ -66,7 +66,8 @@ export function createDepartures(options: DeparturesOptions): Departures {
     const { sessionId, participant, deviceId } = session
     for (const call of ringsOf(session, await store.liveCallsOf(session.participant))) {
       if (!keys.includes(callKey(call))) continue
-      recorder.record(call, { what: 'unsure', side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} })
+      const whose = { sessionId, deviceId: deviceId ?? undefined, member: participant.userId }
+      recorder.record(call, { what: 'unsure', side: 'callee', ...whose, detail: {} })
       onDoubt(call, { participant, deviceId, cause: 'unsure' })
     }
   }

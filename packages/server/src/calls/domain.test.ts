@@ -107,7 +107,7 @@ test('[RING1] a session that nobody could tell of a ring rings late, once, and h
   const domain = await openDomain({
     clock: { now: () => Date.now() + passed, monotonic: () => performance.now() + passed },
     // As where its node is cut from the others.
-    sessions: (real) => ({ appendLive: (_, push) => (push.kind === 'ringing' ? undefined : real.appendLive(_, push)) }),
+    sessions: (real) => ({ appendLive: (_, push) => (push.kind === 'ringing' ? 0 : real.appendLive(_, push)) }),
   })
   const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
   const callee = await connectPeer(domain, somebody())

@@ -177,7 +177,7 @@ function createHandingOn(
   { now }: SteadyClock,
   watch: (call: Call) => void,
 ): Pick<Domain, 'delivery' | 'outbox'> {
-  const { backend, finalsMs, onLeft, onError } = options
+  const { backend, finalsMs, recorder, onLeft, onError } = options
   const { stores, sessions, nodes } = backend
   const store = stores.calls
   const noteRing = createNoteRing(options)
@@ -188,9 +188,14 @@ function createHandingOn(
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     leftOf: (ref) => outbox.leftOf(ref),
     onToldLeft: (rows, steps) => outbox.toldLeft(rows, steps),
+    // Told twice, it is one entry.
+    onRang(call, rang) {
+      recorder.replace(`rang ${callKey(call)}`, call, { what: 'members', side: null, detail: { rang } })
+    },
     onApplied(call) {
       watch(call)
       noteRing(call)
+      if (call.status !== 'ringing') recorder.settled(call)
     },
   })
   const outbox = createOutbox({

@@ -20,7 +20,8 @@ export function createNoteSocket(recorder: Pick<Recorder, 'record'>): NoteSocket
       const place = placeOf(call, side)
       const { sessionId, deviceId } = session
       if (place !== null && place.sessionId !== sessionId && place.deviceId !== deviceId) continue
-      recorder.record(call, { what, side, sessionId, deviceId: deviceId ?? undefined, detail })
+      const member = side === 'callee' ? session.participant.userId : undefined
+      recorder.record(call, { what, side, sessionId, deviceId: deviceId ?? undefined, member, detail })
     }
   }
 }

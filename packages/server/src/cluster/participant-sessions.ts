@@ -48,11 +48,15 @@ export function createParticipantSessions(options: ParticipantSessionsOptions): 
   return {
     ...finals,
     liveOf,
-    appendLive: (participant, push, at, began) =>
-      toAll(participant, async () => {
+    async appendLive(participant, push, at, began) {
+      let count = 0
+      await toAll(participant, async () => {
         const ids = await liveOf(participant, at, began)
         await Promise.all(ids.map((id) => append(id, push)))
-      }),
+        count = ids.length
+      })
+      return count
+    },
     async mayRing(participant, began, needs) {
       const all = await live(participant)
       return all.some(({ expiresAt, can }) => expiresAt > began && (needs === undefined || can.includes(needs)))

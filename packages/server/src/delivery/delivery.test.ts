@@ -8,7 +8,10 @@ import {
   type OverCall,
   type RingingCall,
 } from '../call/call.ts'
+import { actorOf, durations } from '../call/decide.fixture.ts'
+import { decide } from '../call/decide.ts'
 import { acceptedData, type Notice, overData, ringingData, type Step } from '../call/effects.ts'
+import { firstTurn } from '../call/turns.ts'
 import { accepted, created, ended, participant, ringing, transferring } from '../ports/call-store.fixture.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { Push } from '../ports/push.ts'
@@ -35,7 +38,7 @@ const leave = (...versions: readonly number[]) => {
 }
 
 /** A callee with one session, and the pushes that it got. */
-function setUp(openedAt = 0) {
+function setUp(openedAt = 0, onRang?: (call: Call, members: number) => void) {
   const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const callee = participant('callee', 'doctor')
   const told: string[] = []
@@ -60,8 +63,9 @@ function setUp(openedAt = 0) {
       async appendLive(...how) {
         if (broken.on) await away()
         await way.until
-        sessions.appendLive(...how)
+        const count = await sessions.appendLive(...how)
         if (way.isUnknown) throw new StoreError('unknown', 'no answer')
+        return count
       },
     },
     now: () => time,
@@ -77,6 +81,7 @@ function setUp(openedAt = 0) {
     },
     nodes: { tell() {}, told() {} },
     onApplied: () => {},
+    onRang,
     onError: (error) => void failures.push(error),
   })
   const call = ringing(participant('caller'), callee)
@@ -96,12 +101,20 @@ function setUp(openedAt = 0) {
     }
     if (await delivery.apply(step)) left = left.filter(({ version }) => version !== step.call.version)
   }
+  /** A call rings, at these members of a group where there are some. */
+  async function withMembers(call: RingingCall, members: readonly string[] | undefined, { event }: Step) {
+    const group = members === undefined ? call.group : { name: 'all', members, declined: [] }
+    left = []
+    committed.length = 0
+    await apply({ call: { ...call, ...(group !== undefined && { group }) }, event })
+  }
   return {
     delivery,
     sessions,
     told,
     commit,
     apply,
+    withMembers,
     broken,
     way,
     reads,
@@ -128,6 +141,37 @@ test('a read that overtakes the answer to a commit does not swallow its notices'
   await apply(final)
   await apply(final)
   expect(told).toEqual(['call.ringing', 'call.ended'])
+})
+
+test('[GROUP1] an answer that is told when the call is over stops the ring at the other members', async () => {
+  const { sessions, delivery, told, commit, apply, call: of, invited } = setUp()
+  const answering = actorOf(participant('eve', 'doctor'))
+  const { sessionId } = answering
+  sessions.open({ sessionId, participant: answering.participant, deviceId: null, extended: false }, openSink({}), 0)
+  sessions.ready(sessionId)
+  const group = { name: 'all', members: ['callee', 'eve'], declined: [] }
+  const call: RingingCall = { ...of, callee: { ...of.callee, userId: '' }, group }
+  await apply({ ...invited, call })
+  expect(told).toEqual(['call.ringing'])
+  const [answer] = decide(call, { type: 'accept', actor: answering }, time, durations).steps
+  const [end] = decide(answer?.call, { type: 'end', actor: answering, reason: null }, time, durations).steps
+  if (answer === undefined || end === undefined) throw new Error('unreachable')
+  // As a store has it by then: each event with the call as it is.
+  commit({ call: { ...end.call, version: answer.call.version }, event: answer.event }, end)
+  expect(await delivery.catchUp(end.call)).toBe('done')
+  expect(told).toEqual(['call.ringing', 'call.cancelled'])
+})
+
+test('[GROUP1] how many members had a session is said of a call that rings at all of them, and of no other', async () => {
+  const rang: number[] = []
+  const { call: of, invited, withMembers } = setUp(0, (_, members) => rang.push(members))
+  const others = { ...of, callUuid: crypto.randomUUID() }
+  await withMembers(of, ['callee', 'eve', 'dan'], invited)
+  const turns = { ...firstTurn(5_000, 0), member: 'callee' }
+  const inTurn: RingingCall = { ...others, group: { name: 'all', members: ['callee'], declined: [], turns } }
+  await withMembers(inTurn, undefined, invited)
+  await withMembers({ ...of, callUuid: crypto.randomUUID() }, undefined, invited)
+  expect(rang).toEqual([1])
 })
 
 test('[ORD2] [REL2] what the callee sends waits for the answer, also where nobody could tell of that yet', async () => {

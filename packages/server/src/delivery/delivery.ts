@@ -9,7 +9,7 @@ import { type CaughtUp, createCatchingUp } from './catching-up.ts'
 import { createHandingOn, type HandingOnOptions, sides } from './handing-on.ts'
 import { createKnownCalls, type KnownCalls } from './known-calls.ts'
 import { createLateRings } from './late-rings.ts'
-import { createNotices } from './notices.ts'
+import { createNotices, type NoticesOptions } from './notices.ts'
 import { createPlaces, type PlacesOptions } from './places.ts'
 import { createTurns } from './turns.ts'
 
@@ -37,6 +37,7 @@ export interface Delivery extends Pick<KnownCalls, 'hear' | 'learn' | 'sweep'> {
 
 export interface DeliveryOptions
   extends Pick<PlacesOptions, 'isHeldElsewhere'>,
+    Pick<NoticesOptions, 'onRang'>,
     Pick<HandingOnOptions, 'stepsAfter' | 'onToldLeft'> {
   readonly sessions: SessionPushes & SessionPlaces
   readonly now: () => number
@@ -58,7 +59,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const known = createKnownCalls(options.onApplied)
   const { undelivered, learn, hear, toldOf } = known
   const places = createPlaces({ ...options, known: known.calls })
-  const notices = createNotices({ sessions, now })
+  const notices = createNotices({ sessions, now, onRang: options.onRang })
   const { handOn, handOnLeft } = createHandingOn({
     ...{ ...options, known, places, notices },
     catchUpFirst: (ref) => catchUpFirst(ref),

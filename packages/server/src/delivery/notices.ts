@@ -22,9 +22,11 @@ import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Push } from '../ports/push.ts'
 import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/sessions.ts'
 
-interface NoticesOptions {
+export interface NoticesOptions {
   readonly sessions: SessionPushes & Pick<SessionPlaces, 'apply'>
   readonly now: () => number
+  /** A call began to ring at its group: so many members had a session [GROUP1]. */
+  readonly onRang?: ((call: Call, members: number) => void) | undefined
 }
 
 /** The notices of a step become pushes, and go to the sessions that they are for. */
@@ -41,7 +43,7 @@ export interface Notices {
 /** Milliseconds after the end of a call in which a callee that could not be rung in time is told of ring and end [RING1]. */
 const lateRingMs = 10_000
 
-export function createNotices({ sessions, now }: NoticesOptions): Notices {
+export function createNotices({ sessions, now, onRang }: NoticesOptions): Notices {
   /** A late delivery must not ring a call that was already answered, rings at somebody else by now, or ended long ago. */
   function isWorthRinging(call: Call, callee: Participant): boolean {
     if (isLive(call)) return ringsAt(call, callee)
@@ -54,11 +56,26 @@ export function createNotices({ sessions, now }: NoticesOptions): Notices {
     const except = 'except' in notice.to ? notice.to.except : []
     // A session that came after the end found no such call.
     const until = isLive(call) ? undefined : call.endedAt
-    const tell = (callee: Participant) =>
-      push.kind === 'ringing'
-        ? sessions.appendLive(callee, push, until, call.startedAt)
-        : sessions.appendRung(callee, withDevice(push, call, callee), except)
-    return allDone(callees.map(tell))
+    if (push.kind === 'ringing')
+      return ring(
+        call,
+        callees.map((callee) => sessions.appendLive(callee, push, until, call.startedAt)),
+      )
+    return allDone(callees.map((callee) => sessions.appendRung(callee, withDevice(push, call, callee), except)))
+  }
+
+  /** `told`: at how many sessions of each callee it rings. */
+  function ring(call: Call, told: readonly MaybePromise<number>[]): MaybePromise<unknown> {
+    // One that rings in turn has an event for each turn.
+    if (onRang === undefined || call.status !== 'ringing' || call.group === undefined || call.group.turns)
+      return allDone(told)
+    let members = 0
+    const counted = told.map((each) =>
+      andThen(each, (sessions) => {
+        if (sessions > 0) members++
+      }),
+    )
+    return andThen(allDone(counted), () => onRang(call, members))
   }
 
   return {

@@ -213,10 +213,10 @@ export interface SessionPushes {
   /** `isLost` as in `SessionStep`. */
   append(sessionId: string, push: Push, isLost?: boolean): MaybePromise<AppendResult>
   /**
-   * Appends to those that `liveOf` names: a call begins to ring there. If nobody knows whether these are all, because
-   * their store was emptied, it throws a `StoreError` when they have it.
+   * Appends to those that `liveOf` names: a call begins to ring there. Answers how many they are. If nobody knows whether these
+   * are all, because their store was emptied, it throws a `StoreError` when they have it.
    */
-  appendLive(participant: Participant, push: Push, at?: number, began?: number): MaybePromise<void>
+  appendLive(participant: Participant, push: Push, at?: number, began?: number): MaybePromise<number>
   /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
   appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */

@@ -19,7 +19,8 @@ export type RefusedAt = Pick<TimelineRow, 'at' | 'id'>
  */
 export interface TimelineStore {
   /**
-   * All of them or none; no two with the same call and id. A refused invite that names a call of others is left out [UUID1].
+   * All of them or none; no two with the same call and id. A refused invite that names a call of others is left out [UUID1]. So is
+   * an entry of a `member` who is not the callee, or not yet [GROUP1].
    */
   add(rows: readonly TimelineRow[]): MaybePromise<void>
   /** Of one call, the earliest first. */

@@ -70,7 +70,9 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     ...finals,
     ...pushes,
     appendLive(participant, push, at, began) {
-      for (const id of lookups.liveOf(participant, at, began)) sending.append(get(id) as Session, push)
+      const ids = lookups.liveOf(participant, at, began)
+      for (const id of ids) sending.append(get(id) as Session, push)
+      return ids.length
     },
     ...moves,
     ...createSteps({ registry, sending, pushes: { appendTo }, moves: { leave } }),

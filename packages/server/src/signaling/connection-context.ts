@@ -44,9 +44,10 @@ export function createConnectionContext(options: ConnectionContextOptions): Conn
     })
   }
 
-  function onRung({ sessionId, deviceId }: SignalingSession, call: string, isProven: boolean): void {
+  function onRung({ sessionId, deviceId, participant }: SignalingSession, call: string, isProven: boolean): void {
     const what = isProven ? 'proven' : 'rung'
-    recorder.record(refOf(call), { what, side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} })
+    const whose = { sessionId, deviceId: deviceId ?? undefined, member: participant.userId }
+    recorder.record(refOf(call), { what, side: 'callee', ...whose, detail: {} })
   }
 
   return {

@@ -29,7 +29,9 @@ export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
     pushed(result, reason, { device: { participant, deviceId, address }, message, afterMs }) {
       const { type, callUuid } = message
       const detail = { type, platform: address.platform, result, reason, after_ms: afterMs }
-      recorder.record({ product: participant.product, callUuid }, { what: 'push', side: 'callee', deviceId, detail })
+      const member = participant.userId
+      const ref = { product: participant.product, callUuid }
+      recorder.record(ref, { what: 'push', side: 'callee', deviceId, member, detail })
     },
     inviteAsked({ question: { product, callUuid, decider }, result, afterMs }) {
       const detail = { result, after_ms: afterMs, ...(result === 'failed' && { instead: decider.failure }) }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
 import { callKey } from '../call/call.ts'
-import { created, ringing } from '../ports/call-store.fixture.ts'
+import { accepted, created, participant, ringing } from '../ports/call-store.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
 import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
@@ -44,6 +44,27 @@ async function someCall() {
 const rung = (detail: Entry['detail'] = {}): Entry => ({ what: 'rung', side: 'callee', detail })
 const offer = { sdp: { type: 'offer', sdp: 'v=0\r\na=candidate:1 1 udp 1 192.0.2.1 9 typ host\r\n' } }
 const candidate = (type: string) => ({ candidate: { candidate: `candidate:1 1 udp 1 192.0.2.1 9 typ ${type}` } })
+
+test('[GROUP1] [TRACE1] what was seen of the member who answers is stored from the ring on, and nothing of the others', async () => {
+  const recorder = begin()
+  const group = { name: 'all', members: ['ben', 'eve'], declined: [] }
+  const call = ringing(participant('ann'), participant('', 'doctor'), { group })
+  await harness.store().transition(call, () => ({ steps: [created(call)] }))
+  for (const member of ['ben', 'eve']) recorder.record(call, { ...rung({ member }), member })
+  recorder.replace('rang', call, { what: 'members', side: null, detail: { rang: 1 } })
+  recorder.replace('rang', call, { what: 'members', side: null, detail: { rang: 2 } })
+  await recorder.flush()
+  expect((await store.of(call)).map(({ what, detail }) => [what, detail])).toEqual([['members', { rang: 2 }]])
+  const answer = accepted({ ...call, callee: { ...call.callee, userId: 'ben' } })
+  await harness.store().transition(call, () => ({ steps: [answer] }))
+  recorder.settled(answer.call)
+  recorder.settled(answer.call)
+  // What comes late of another one is not the callee's.
+  recorder.record(call, { ...rung({ member: 'eve', isLate: true }), member: 'eve' })
+  await recorder.flush()
+  const all = await store.of(call)
+  expect(all.filter(({ what }) => what === 'rung').map(({ detail }) => detail)).toEqual([{ member: 'ben' }])
+})
 
 test('[TRACE1] what was recorded is stored in its order, also when the store was away meanwhile', async () => {
   const recorder = begin()

@@ -7,10 +7,11 @@
  *   recorder.relayed(callKey(call), 'caller', 'webrtc.offer', data)      counted, and written now and then
  *   await recorder.flushAll()
  */
-import { type CallRef, refOf, type Side } from '../call/call.ts'
+import { type Call, type CallRef, refOf, type Side } from '../call/call.ts'
 import type { TimelineRow } from '../call/observed.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
+import { createMemberRows, type MemberRows } from './member-rows.ts'
 import { createTraffic, type RelayedData } from './traffic.ts'
 import { createWriteBehind } from './write-behind.ts'
 
@@ -21,6 +22,8 @@ export interface Recorder {
   record(ref: CallRef, entry: Entry): void
   /** The same under an id, so that it takes the place of the one before; answers the id, a new one where none is given. */
   replace(id: string | undefined, ref: CallRef, entry: Entry): string
+  /** A call is answered or over: of a call to a group, what was seen before of the member who answered can be stored now. */
+  settled(call: Call): void
   /** A message was passed on: counted here, for the relay path does not touch a store. */
   relayed(key: string, side: Side, event: string, data: RelayedData): void
   /** Resolves when everything that was recorded is stored; rejects where the store fails. */
@@ -53,20 +56,14 @@ const firstPruneMs = 60_000
 const pruneMs = 60 * 60_000
 export function createRecorder(options: RecorderOptions): Recorder {
   const { store, now, retentionMs, onDropped, onError } = options
-  const run = crypto.randomUUID().slice(0, 8)
   const rows = createWriteBehind(store)
-  const isTooOften = createRefusedLimit()
+  const early = createMemberRows()
+  const nextId = createIds()
   const traffic = createTraffic({ now, nextId, write: rows.put, onFirst: options.onFirstRelay })
-  let names = 0
   let isAway = false
   let countedAt = performance.now()
   let pruneAt = Number.POSITIVE_INFINITY
   let timer: ReturnType<typeof setInterval> | undefined
-
-  function nextId(): string {
-    names++
-    return `${run}-${names.toString(36).padStart(8, '0')}`
-  }
 
   async function prune(): Promise<void> {
     pruneAt = performance.now() + pruneMs
@@ -87,6 +84,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     if (performance.now() - countedAt >= countMs) {
       countedAt = performance.now()
       traffic.sweep()
+      early.sweep(now())
     }
     // What the store has not taken yet is not asked of it again beside that.
     if (rows.isWriting()) return
@@ -100,14 +98,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   return {
-    record(ref, entry) {
-      if (entry.what === 'refused' && isTooOften(ref, entry)) rows.drop()
-      else rows.put({ product: ref.product, callUuid: ref.callUuid, id: nextId(), at: now(), ...entry })
-    },
-    replace(id = nextId(), { product, callUuid }, entry) {
-      rows.put({ product, callUuid, id, at: now(), ...entry })
-      return id
-    },
+    ...createEntries(rows, early, nextId, now),
     relayed: (key, side, event, data) => traffic.count(key, refOf, side, event, data),
     flush: rows.write,
     flushAll() {
@@ -122,6 +113,41 @@ export function createRecorder(options: RecorderOptions): Recorder {
       clearInterval(timer)
       traffic.write()
       await rows.write().catch(failed)
+    },
+  }
+}
+
+/** Names of entries: later ones of one process are greater. */
+function createIds(): () => string {
+  const run = crypto.randomUUID().slice(0, 8)
+  let names = 0
+  return () => {
+    names++
+    return `${run}-${names.toString(36).padStart(8, '0')}`
+  }
+}
+
+/** Makes the rows of what was seen. */
+function createEntries(
+  rows: Pick<ReturnType<typeof createWriteBehind>, 'put' | 'drop'>,
+  early: MemberRows,
+  nextId: () => string,
+  now: () => number,
+): Pick<Recorder, 'record' | 'replace' | 'settled'> {
+  const isTooOften = createRefusedLimit()
+  return {
+    record(ref, entry) {
+      if (entry.what === 'refused' && isTooOften(ref, entry)) return rows.drop()
+      const row = { product: ref.product, callUuid: ref.callUuid, id: nextId(), at: now(), ...entry }
+      rows.put(row)
+      if (entry.member !== undefined) early.keep(row)
+    },
+    replace(id = nextId(), { product, callUuid }, entry) {
+      rows.put({ product, callUuid, id, at: now(), ...entry })
+      return id
+    },
+    settled(call) {
+      for (const row of early.take(call)) if (call.group && row.member === call.callee.userId) rows.put(row)
     },
   }
 }

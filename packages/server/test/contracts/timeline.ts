@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Participant } from '../../src/call/call.ts'
 import { mostEntries, type TimelineRow } from '../../src/call/observed.ts'
-import { created, ended, participant, ringing } from '../../src/ports/call-store.fixture.ts'
+import { accepted, created, ended, participant, ringing } from '../../src/ports/call-store.fixture.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 
@@ -150,6 +150,34 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       await harness.timeline.add([...rows, { ...refused(eve), id: 'r' }])
       expect((await idsOf(entry({ callUuid }))).filter((id) => /\d/.test(id))).toEqual(['0', '1'])
       expect(await harness.timeline.refusedOf(eve, 10)).toHaveLength(1)
+    })
+
+    test('[GROUP1] what was seen of a member is stored once it has answered, and of no other member', async () => {
+      const [ann, ben, eve] = ['ann', 'ben', 'eve'].map((who) => `${who} ${crypto.randomUUID()}`) as [
+        string,
+        string,
+        string,
+      ]
+      const group = { name: 'all', members: [ben, eve], declined: [] }
+      const call = ringing(participant(ann), participant('', 'doctor'), { group })
+      await harness.calls.transition(call, () => ({ steps: [created(call)] }))
+      const row = (id: string, fields: Partial<TimelineRow>) => entry({ callUuid: call.callUuid, id, ...fields })
+      const rows = [
+        row('of ben', { member: ben }),
+        row('of eve', { member: eve }),
+        row('of the caller', { side: 'caller' }),
+        row('of neither', { side: null }),
+      ]
+      await harness.timeline.add(rows)
+      expect((await idsOf(rows[0] as TimelineRow)).sort()).toEqual(['of neither', 'of the caller'])
+      const { call: answered } = accepted({ ...call, callee: { ...call.callee, userId: ben } })
+      await harness.calls.transition(call, () => ({ steps: [{ ...accepted(call), call: answered }] }))
+      await harness.timeline.add(rows)
+      const stored = await harness.timeline.of(call)
+      expect(stored.map(({ id }) => id).sort()).toEqual(['of ben', 'of neither', 'of the caller'])
+      // Only the call says who that is.
+      const { member: _, ...expected } = rows[0] as TimelineRow
+      expect(stored.find(({ id }) => id === 'of ben')).toEqual(expected)
     })
 
     test('[TRACE1] what is replaced takes no room of what is new', async () => {

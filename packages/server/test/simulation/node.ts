@@ -177,7 +177,14 @@ export class SimulatedNode {
 }
 
 const noHook = { ask: () => Promise.reject(new Error('no product has an invite hook')) }
-const silent = { record() {}, replace: () => '', relayed() {}, flush: async () => {}, flushAll: async () => {} }
+const silent = {
+  record() {},
+  replace: () => '',
+  settled() {},
+  relayed() {},
+  flush: async () => {},
+  flushAll: async () => {},
+}
 /** What no call waits for says nothing here. */
 const recorder = { ...silent, start() {}, stop: async () => {} }
 const presence = { watch: async () => ({ ok: false }), restrict() {}, end() {} }

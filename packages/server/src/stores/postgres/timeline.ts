@@ -21,10 +21,11 @@ export const entriesSql = `
   SELECT id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE product = $1 AND call_uuid = $2 ORDER BY at, id LIMIT $3::int`
 /**
- * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more. A refused invite (`role`,
- * `user_id`: its caller) is written if there is no such call, or one of the same caller [UUID1]. The calls are locked in
- * the order of every commit, and read as they are then: a transaction that blanks or removes one waits, or this one waits
- * for it. Two nodes that write of one call at once may pass its bound by what they write; nobody reads more than that.
+ * Nothing is written of a side that was erased [SRV2], of a member who is not the callee [GROUP1], nor of a call that is not
+ * kept any more. A refused invite (`role`, `user_id`: its caller) is written if there is no such call, or one of the same
+ * caller [UUID1]. The calls are locked in the order of every commit, and read as they are then: a transaction that blanks or
+ * removes one waits, or this one waits for it. Two nodes that write of one call at once may pass its bound by what they write;
+ * nobody reads more than that.
  */
 export const addSql = `
   WITH given AS (
@@ -47,11 +48,12 @@ export const addSql = `
       WHEN given.role <> '' THEN (given.role, given.user_id)
         IN ((c.caller_role, c.caller_user_id), (c.callee_role, c.callee_user_id))
       WHEN given.side = 'caller' THEN c.caller_user_id <> ''
-      WHEN given.side = 'callee' THEN c.callee_user_id <> ''
+      WHEN given.side = 'callee' THEN c.callee_user_id <> '' AND given.user_id IN ('', c.callee_user_id)
       ELSE true END
   )
   INSERT INTO call_timeline (${timelineColumns})
-  SELECT ${timelineColumns} FROM written
+  SELECT ${timelineColumns.map((name) => (name === 'user_id' ? "CASE role WHEN '' THEN '' ELSE user_id END" : name))}
+  FROM written
   WHERE replaces OR number + (
     SELECT count(*) FROM call_timeline AS t WHERE t.product = written.product AND t.call_uuid = written.call_uuid
   ) <= ${mostEntries}

@@ -2,7 +2,10 @@ import type { CallRef, Side } from '../../call/call.ts'
 import type { Detail, Seen, TimelineRow } from '../../call/observed.ts'
 import type { RefusedAt } from '../../ports/timeline.ts'
 
-/** The columns of an entry, in order. `side`, `role` and `user_id` are blank where there is none; `entry` is JSON. */
+/**
+ * The columns of an entry, in order. `side`, `role` and `user_id` are blank where there is none; `entry` is JSON. An entry that
+ * comes with a `user_id` and no `role` is of a member of a group: it is stored without the name, if that member is the callee.
+ */
 export const timelineColumns = ['product', 'call_uuid', 'id', 'at', 'side', 'role', 'user_id', 'entry'] as const
 
 export interface StoredEntry {
@@ -27,9 +30,10 @@ interface EntryText {
 }
 
 export function timelineValues(row: TimelineRow): (string | number)[] {
-  const { product, callUuid, id, at, what, side, asker, sessionId, deviceId, detail } = row
+  const { product, callUuid, id, at, what, side, asker, sessionId, deviceId, member, detail } = row
   const entry: EntryText = { what, session: sessionId, device: deviceId, detail }
-  return [product, callUuid, id, at, side ?? '', asker?.role ?? '', asker?.userId ?? '', JSON.stringify(entry)]
+  const userId = asker?.userId ?? member ?? ''
+  return [product, callUuid, id, at, side ?? '', asker?.role ?? '', userId, JSON.stringify(entry)]
 }
 
 export function timelineRowOf({ product, callUuid }: CallRef, stored: StoredEntry): TimelineRow {

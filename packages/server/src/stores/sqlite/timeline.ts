@@ -166,7 +166,8 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
   function write(call: Asked, [product, callUuid, id, at, side, role, userId, entry]: EntryValues): void {
     if (!isWritten(call, side, role, userId)) return
     const of = role === '' ? ([call.id, '', ''] as const) : ([0, product, callUuid] as const)
-    const isNew = call.count < mostEntries && insert.run(...of, id, at, side, role, userId, entry).changes > 0
+    const asker = role === '' ? '' : userId
+    const isNew = call.count < mostEntries && insert.run(...of, id, at, side, role, asker, entry).changes > 0
     if (isNew) call.count++
     else replace.run(entry, ...of, id)
   }
@@ -205,8 +206,8 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
 }
 
 /**
- * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept. A refused invite (`role`,
- * `userId`: its caller) is written if there is no such call, or one of the same caller [UUID1].
+ * Nothing is written of a side that was erased [SRV2], of a member who is not the callee [GROUP1], nor of a call that is not
+ * kept. A refused invite (`role`, `userId`: its caller) is written if there is no such call, or one of the same caller [UUID1].
  */
 function isWritten(call: Asked, side: string, role: string, userId: string): boolean {
   if (call.id === 0) return role !== ''
@@ -214,5 +215,6 @@ function isWritten(call: Asked, side: string, role: string, userId: string): boo
     const isCaller = call.caller_user_id === userId && call.caller_role === role
     return isCaller || (call.callee_user_id === userId && call.callee_role === role)
   }
-  return (side !== 'caller' || call.caller_user_id !== '') && (side !== 'callee' || call.callee_user_id !== '')
+  if (side === 'callee') return call.callee_user_id !== '' && (userId === '' || userId === call.callee_user_id)
+  return side !== 'caller' || call.caller_user_id !== ''
 }

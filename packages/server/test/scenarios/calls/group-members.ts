@@ -84,10 +84,14 @@ function registerHistories(service: () => Service): void {
     expect(await historyOf(callerId, 'customer')).toMatchObject([{ call_uuid, peer: { user_id: ids[1], group: name } }])
     for (const id of [ids[0], ids[2]]) expect(await historyOf(id)).toEqual([])
     const timeline = async () => (await ask(service(), 'GET', `calls/${call_uuid}/timeline`)).body
-    const isThere = async () => (await timeline()).entries.some(({ what }: TimelineEntry) => what === 'members')
-    await until('the number of members is written', isThere)
-    const said = new RegExp(`called the group ${name} \\(3 members\\); ${ids[1]} answered after [\\d.]+ s; `)
+    const entriesOf = async (what: TimelineEntry['what']): Promise<TimelineEntry[]> =>
+      (await timeline()).entries.filter((entry: TimelineEntry) => entry.what === what)
+    await until('both numbers of members are written', async () => (await entriesOf('members')).length === 2)
+    const said = new RegExp(`called the group ${name} \\(3 members\\); 3 rang; ${ids[1]} answered after [\\d.]+ s; `)
     expect((await timeline()).summary).toMatch(said)
+    // It rang there before it was known who would answer.
+    await until('its ring is written', async () => (await entriesOf('rung')).length > 0)
+    expect((await entriesOf('rung')).map(({ who }) => who)).toEqual([{ user_id: ids[1], role: 'agent' }])
   })
 
   test('[GROUP1] [HIST1] the pages of a member have its own calls and missed calls to the group, in one order', async () => {
