@@ -303,6 +303,13 @@ const rules: Record<string, Case[]> = {
       breaks(`packages/testkit/src/x${i}.ts`, from),
     ),
   ],
+  "the site reads the project's files, and imports none of its code": [
+    passes('site/src/a.ts', './pages.ts'),
+    passes('site/src/b.ts', 'node:fs'),
+    ...['../../scripts/setup.mjs', '../../packages/protocol/src/rest.ts', '@ringwire/protocol/rest', 'vitepress'].map(
+      (from, i) => breaks(`site/src/x${i}.ts`, from),
+    ),
+  ],
   'only tests import the testkit, or from a test folder': [
     passes(server('testkit.test.ts'), '@ringwire/testkit/client'),
     passes('packages/server/test/a.ts', '@ringwire/testkit/client'),

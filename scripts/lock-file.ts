@@ -23,8 +23,9 @@ export interface LockedPackage {
 
 export type LockedPackages = Readonly<Record<string, LockedPackage>>
 
-export function lockedPackages(): LockedPackages {
-  return JSON.parse(readFileSync(join(dirname(import.meta.dir), 'package-lock.json'), 'utf8')).packages
+/** Of the project, or of the folder that has a lock file of its own. */
+export function lockedPackages(folder = ''): LockedPackages {
+  return JSON.parse(readFileSync(join(dirname(import.meta.dir), folder, 'package-lock.json'), 'utf8')).packages
 }
 
 export function* places(from: string, name: string): Generator<string> {

@@ -32,7 +32,7 @@ export function findJobs(
   words: readonly string[],
   { bothBrowsers = false } = {},
 ): readonly Job[] {
-  const files = ['scripts', 'packages', 'examples'].flatMap((folder) =>
+  const files = ['scripts', 'packages', 'examples', 'site'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .map((file) => `${folder}/${file}`)
       .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules/') && file !== scenarioFile),
@@ -51,12 +51,12 @@ export function findJobs(
 
 /** Tests in a `test` folder run the service, a browser or a relay; the others need nothing but Bun. */
 export function usesService({ file }: Job): boolean {
-  return /^(packages\/[^/]+|examples)\/test\//.test(file)
+  return /^(packages\/[^/]+|examples|site)\/test\//.test(file)
 }
 
 /** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
 export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
-  return /^(packages\/((demo|ui)\/test|server\/test\/operators|create-ringwire\/test\/create|client\/test\/(browser|docs|media|react))|examples\/test\/(quickstart|callcenter))\b/.test(
+  return /^(packages\/((demo|ui)\/test|server\/test\/operators|create-ringwire\/test\/create|client\/test\/(browser|docs|media|react))|examples\/test\/(quickstart|callcenter)|site\/test)\b/.test(
     file,
   )
 }
