@@ -24,6 +24,11 @@ test('[GROUP1] [XFER1] Support rings at all agents; the one who answers hands th
   expect(await ann.page.textContent(at('call-name'))).toBe('Ben Ortiz')
   expect(await ann.page.locator(at('transfer')).count()).toBe(0)
   await ben.click('transfer')
+  // The dialog is dark in either scheme.
+  const colours = await ben.page.evaluate(() =>
+    [...document.querySelectorAll('dialog[open] :is(h2, li span, li button)')].map((it) => getComputedStyle(it).color),
+  )
+  expect([...new Set(colours)]).toEqual(['rgb(255, 255, 255)'])
   await ben.page.click(`${at('transfer-now')}[aria-label="Transfer to Eva Stein"]`)
   await eva.page.waitForSelector(`${at('alert')}:has-text("Transferred by Ben Ortiz")`)
   await eva.click('accept')
