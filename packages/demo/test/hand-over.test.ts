@@ -1,11 +1,30 @@
 import { expect, test } from 'bun:test'
 import { expectFlow, measureFlow } from './support/flow.ts'
-import { goOnline } from './support/participant.ts'
+import { findLayoutFaults } from './support/layout.ts'
+import { goOnline, type Participant } from './support/participant.ts'
 import { withServiceAndBrowser } from './support/stage.ts'
 
 /* A customer calls the group of all agents, and is handed over from one to the other. */
 
 const stage = withServiceAndBrowser()
+/** A phone held upright and on its side, a short window, a narrow one and a wide one. */
+const screens = [
+  [390, 844],
+  [844, 390],
+  [390, 480],
+  [780, 700],
+  [1280, 800],
+] as const
+
+async function expectNoFault({ page }: Participant): Promise<void> {
+  const faults: string[] = []
+  for (const [width, height] of screens) {
+    await page.setViewportSize({ width, height })
+    faults.push(...(await findLayoutFaults(page)).map((fault) => `${width}x${height}: ${fault}`))
+  }
+  expect(faults).toEqual([])
+}
+
 const at = (testId: string) => `[data-testid=${testId}]`
 
 test('[GROUP1] [XFER1] Support rings at all agents; the one who answers hands the customer over', async () => {
@@ -23,6 +42,8 @@ test('[GROUP1] [XFER1] Support rings at all agents; the one who answers hands th
   await Promise.all([ann.phase('live'), ben.phase('live')])
   expect(await ann.page.textContent(at('call-name'))).toBe('Ben Ortiz')
   expect(await ann.page.locator(at('transfer')).count()).toBe(0)
+  await ben.page.waitForSelector(at('local-video'))
+  await expectNoFault(ben)
   await ben.click('transfer')
   // The dialog is dark in either scheme.
   const colours = await ben.page.evaluate(() =>
@@ -31,6 +52,11 @@ test('[GROUP1] [XFER1] Support rings at all agents; the one who answers hands th
   expect([...new Set(colours)]).toEqual(['rgb(255, 255, 255)'])
   await ben.page.click(`${at('transfer-now')}[aria-label="Transfer to Eva Stein"]`)
   await eva.page.waitForSelector(`${at('alert')}:has-text("Transferred by Ben Ortiz")`)
+  for (const one of [ann, ben]) {
+    await one.page.waitForSelector(at('transfer-notice'))
+    await one.page.waitForSelector(at('local-video'))
+    await expectNoFault(one)
+  }
   await eva.click('accept')
   await ann.page.waitForSelector(`${at('call-name')}:has-text("Eva Stein")`)
   await Promise.all([ann.phase('live'), eva.phase('live')])

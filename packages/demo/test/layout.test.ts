@@ -32,6 +32,12 @@ const pages: [name: string, body: string, faults: string | undefined][] = [
     'cut off',
   ],
   [
+    'two parts of a call, and a panel that is closed',
+    `<div class="rw-stage"><p class="rw-second">Dan is calling</p><i class="rw-self" style="margin-top: -24px; display: block">x</i>
+      <details><summary style="padding: 8px">Lock</summary><p class="rw-panel">12345</p></details></div>`,
+    'lie on each other',
+  ],
+  [
     'a link that goes over two lines',
     '<p style="width: 120px">These are words <a href="#there">and these are a link of several words</a>.</p>',
     undefined,

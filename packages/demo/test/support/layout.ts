@@ -8,8 +8,9 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const faults: string[] = []
     const dialog = document.querySelector('dialog[open]')
-    const panel = document.querySelector('.rw-panel:not([hidden])')
     const isSeen = (element: Element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+    // That of the security code is there while it is closed.
+    const panel = [...document.querySelectorAll('.rw-panel')].find(isSeen)
     const nameOf = (element: Element) =>
       element.getAttribute('data-testid') ?? element.getAttribute('aria-label') ?? element.className
     const inside = ({ left, top, right, bottom }: DOMRect) =>
@@ -75,7 +76,9 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
     }
 
     const parts = [
-      ...document.querySelectorAll('.rw-stage :is(.rw-who, .rw-chip, .rw-tools, .rw-self, .rw-controls, .rw-tap)'),
+      ...document.querySelectorAll(
+        '.rw-stage :is(.rw-who, .rw-chip, .rw-tools, .rw-self, .rw-second, .rw-controls, .rw-tap)',
+      ),
     ].filter(isSeen)
     for (const [at, one] of panel ? [] : parts.entries()) {
       const box = one.getBoundingClientRect()
