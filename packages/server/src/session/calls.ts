@@ -106,10 +106,13 @@ export function holdsPlace({ calls }: Knowing, call: string): boolean {
   return calls?.get(call)?.place !== undefined
 }
 
-/** Whether it had the place of its side until that passed on to another session. */
+/**
+ * Whether the place of its side passed on from it to another session. News of that may overtake the news that it has the place
+ * [TAKE1].
+ */
 export function hasLeft({ calls }: Knowing, call: string): boolean {
   const known = calls?.get(call)
-  return known?.had !== undefined && known.place === undefined
+  return known?.placeVersion !== undefined && known.place === undefined
 }
 
 /** Whether the call rings at the session. */

@@ -58,6 +58,23 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         expect(numbersOf(taker.socket)).toEqual(extended ? [5, 7] : [7])
       })
 
+      test('[TAKE1] a session whose place is taken before it has heard that it had it does not get it', async () => {
+        const participant = somebody()
+        const [late, taker] = await Promise.all([
+          openReady(sessions(), { participant }),
+          openReady(sessions(), { participant }),
+        ])
+        expect(sessions().hasLeft(late.id, 'c')).toBe(false)
+        expect(await sessions().apply(taker.id, { call: 'c', version: 6, place: 'settled' })).toBeDefined()
+        expect(await sessions().move('c', late.id, taker.id, true, 6, false, false, true)).toBe(true)
+        await given().settled()
+        await sessions().apply(late.id, { call: 'c', version: 5, place: 'settled' })
+        await given().settled()
+        expect([late, taker].map(({ id }) => sessions().hasLeft(id, 'c'))).toEqual([true, false])
+        await sessions().apply(late.id, { call: 'c', version: 7, place: 'settled' })
+        expect(sessions().hasLeft(late.id, 'c')).toBe(false)
+      })
+
       test('[EXT1] the taker numbers what it gets as its own', async () => {
         const participant = somebody()
         const seen = await holder(participant)
