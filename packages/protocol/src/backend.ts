@@ -103,7 +103,7 @@ export const ParticipantView = Type.Object({
       connected_at: timestamp('When the session was opened.'),
       extended: Type.Boolean(),
       app_version: Type.Union([Type.String(), Type.Null()], {
-        description: 'Of the token that it connected with; null where that has none.',
+        description: 'From the token with which it connected; null if that has none.',
       }),
     }),
     { description: 'Sessions that have a socket, the oldest first.' },
@@ -112,7 +112,7 @@ export const ParticipantView = Type.Object({
     Type.Object({
       device_id: Type.String(),
       platform: Type.Enum(['webpush', 'fcm', 'apns']),
-      registered_at: timestamp('When it last said where it can be woken.'),
+      registered_at: timestamp('When it last registered its push address.'),
     }),
     { description: 'Devices that can be woken by a push [PUSH1].' },
   ),
@@ -146,7 +146,7 @@ export const ParticipantErased = Type.Object({
   tokens_from: timestamp('Tokens of the participant that were issued before it do not count.'),
   calls: Type.Integer({ description: 'Calls that named it, and do not any more.' }),
   devices: Type.Integer({ description: 'Devices that could be woken.' }),
-  timeline_entries: Type.Integer({ description: 'What was seen of it in calls.' }),
+  timeline_entries: Type.Integer({ description: 'Sightings of it in calls.' }),
   webhook_deliveries: Type.Integer({ description: 'Webhooks that are kept, and named it.' }),
 })
 export type ParticipantErased = Static<typeof ParticipantErased>
@@ -181,7 +181,7 @@ export const ParticipantExport = Type.Object({
   user_id: Type.String(),
   role: Type.String(),
   exported_at: timestamp('When it was begun.'),
-  tokens_from: nullable(timestamp('Tokens issued before it do not count; null: none were taken back.')),
+  tokens_from: nullable(timestamp('Tokens issued before it do not count; null: none were revoked.')),
   sessions: ParticipantView.properties.sessions,
   devices: ParticipantView.properties.devices,
   groups: Type.Array(Type.String(), { description: 'Groups of its role that it is a member of.' }),
@@ -201,7 +201,7 @@ export const ParticipantExport = Type.Object({
       action: Type.String(),
       by: Type.Enum(['operator', 'key', 'cli'], { description: 'An operator, a backend with its key, or a command.' }),
     }),
-    { description: 'What was done to it, as the audit log has it, newest first [ADM3].' },
+    { description: 'Changes to it, as the audit log has them, newest first [ADM3].' },
   ),
 })
 export type ParticipantExport = Static<typeof ParticipantExport>
@@ -306,7 +306,7 @@ const webhookFields = {
   enabled: Type.Boolean({ description: 'false: nothing is sent. So it is after an answer of 410.' }),
   created_at: Type.String({ format: 'date-time' }),
 }
-const secret = Type.String({ description: 'What signatures are made with: whsec_ and base64. Shown this once.' })
+const secret = Type.String({ description: 'The secret of the signatures: whsec_ and base64. Only shown once.' })
 
 /** A webhook endpoint of a product [HOOK1]. */
 export const Webhook = Type.Object(webhookFields)
@@ -357,7 +357,7 @@ export const WebhookDelivery = Type.Object({
   next_attempt_at: nullable(Type.String({ format: 'date-time' })),
   ended_at: nullable(Type.String({ format: 'date-time' })),
   response_status: nullable(Type.Integer({ description: 'Of the last attempt; null: no answer came.' })),
-  response: nullable(Type.String({ description: 'The first KiB of what was answered, or what went wrong.' })),
+  response: nullable(Type.String({ description: 'The first KiB of the answer, or the error.' })),
 })
 export type WebhookDelivery = Static<typeof WebhookDelivery>
 
@@ -370,7 +370,7 @@ export const DeliveryPage = Type.Object({
 export type DeliveryPage = Static<typeof DeliveryPage>
 
 const productFields = {
-  busy: Type.Enum(['allow', 'reject'], { description: 'What a callee in another call means for an invite [INV5].' }),
+  busy: Type.Enum(['allow', 'reject'], { description: 'The effect of a callee in another call on an invite [INV5].' }),
   reveal_busy: Type.Boolean({ description: 'Whether call.invited says callee_busy [INV2].' }),
   ring_timeout_ms: nullable(
     Type.Integer({
@@ -387,7 +387,7 @@ const productFields = {
   invite_url: nullable(
     Type.String({
       maxLength: 2048,
-      description: 'Who is asked about each invite before it rings; null: nobody [HOOK5].',
+      description: 'The URL that decides on each invite before it rings; null: none [HOOK5].',
     }),
   ),
   invite_failure: Type.Enum(['allow', 'refuse'], { description: 'What becomes of an invite without a valid answer.' }),
@@ -403,7 +403,7 @@ export const ProductChanged = Type.Object({
   ...productFields,
   invite_secret: Type.Optional(
     Type.String({
-      description: 'What questions are signed with: whsec_ and base64. Shown where invite_url was given.',
+      description: 'The secret that signs questions: whsec_ and base64. Shown if invite_url was given.',
     }),
   ),
 })

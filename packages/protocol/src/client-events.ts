@@ -49,11 +49,11 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'webrtc.answer': 'SDP answer relay.',
   'webrtc.ice_candidate': 'ICE candidate relay.',
   'call.alerting': 'The phone of the callee really rings.',
-  'call.media': 'What this side sends: microphone, camera, screen; and whether it has put the call on hold.',
+  'call.media': 'The media that this side sends: microphone, camera, screen; and whether it has put the call on hold.',
   'call.stats': 'How the media is at this side; extended sessions only.',
   'call.take': 'Go on here with a call that is at another session; only with the capability take.',
   'call.list': 'The calls that there are now, and which can be taken; only with the capability take.',
   'call.transfer': 'Hand the other side over to somebody else; extended sessions only.',
-  'presence.watch': 'Whose comings and goings to hear of; extended sessions only.',
+  'presence.watch': 'The people whose comings and goings to report; extended sessions only.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

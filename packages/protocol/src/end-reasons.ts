@@ -68,7 +68,7 @@ export const endReasons = {
   },
   rejected_elsewhere: { ends: [], meaning: 'Another session of the callee rejected the call.' },
   next_member: { ends: [], meaning: 'It rings at the next member of the called group [GROUP1].' },
-  left_group: { ends: [], meaning: 'The participant is no member of the called group any more [GROUP1].' },
+  left_group: { ends: [], meaning: 'The participant is not a member of the called group any more [GROUP1].' },
 } as const satisfies Record<string, EndReasonDefinition>
 
 export type EndReason = keyof typeof endReasons

@@ -162,7 +162,7 @@ export const endpoints = {
     tag: 'ice',
     summary: 'ICE servers with TURN credentials that are made now.',
     description:
-      'For the participant that the session token represents. Takes no body. An extended session is told the same in ' +
+      'For the participant that the session token represents. Takes no body. An extended session gets the same in ' +
       'ice.servers before its credentials run out. Web pages of allowed origins may ask it (CORS).',
     errors: [
       'AUTH_TOKEN_REQUIRED',
@@ -181,7 +181,7 @@ export const endpoints = {
     summary: 'Calls of a product, newest first.',
     description:
       'Newest started_at first, tie by call_uuid, descending. A page may hold fewer calls than its limit, or none, while ' +
-      'next_cursor says that there are more: only so many calls are looked at for one page.',
+      'next_cursor says that there are more: the service only looks at a limited number of calls for one page.',
     errors: ['INVALID_QUERY', ...serverErrors],
   },
   serverCall: {
@@ -211,7 +211,7 @@ export const endpoints = {
     operationId: 'endCall',
     summary: 'End a call.',
     description:
-      'Both sides are told: call.ended, or call.cancelled while it rings, with the reason ended_by_server. A call that is ' +
+      'Both sides get call.ended, or call.cancelled while it rings, with the reason ended_by_server. A call that is ' +
       'over already stays as it is, and is answered the same.',
     errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
   },
@@ -265,7 +265,7 @@ export const endpoints = {
     operationId: 'alertRing',
     tag: 'ring',
     summary: 'Say that the phone shows the call that a ring ticket is for.',
-    description: `An extended caller is told call.alerting, as by a session [EXT5]. Takes no body. ${ringCors}`,
+    description: `An extended caller gets call.alerting, as from a session [EXT5]. Takes no body. ${ringCors}`,
     errors: ringErrors,
   },
   putDevice: {
@@ -275,9 +275,9 @@ export const endpoints = {
     counts: 'address',
     operationId: 'putDevice',
     tag: 'devices',
-    summary: 'Say where a push service finds the device of the session token.',
+    summary: 'Register the push address of the device of the session token.',
     description:
-      'Replaces what the device said before. To be asked at each start of an app, and whenever the push service gives ' +
+      'Replaces the former address of the device. To be sent at each start of an app, and whenever the push service gives ' +
       'another address [PUSH1]. Web pages and service workers of allowed origins may ask it (CORS).',
     errors: ['INVALID_REQUEST_BODY', 'DEVICE_ID_REQUIRED', ...deviceErrors],
   },
@@ -290,7 +290,7 @@ export const endpoints = {
     tag: 'devices',
     summary: 'Forget the device of the session token: somebody logs out.',
     description:
-      'Also where there is nothing to forget. Web pages and service workers of allowed origins may ask it (CORS).',
+      'Also if there is nothing to forget. Web pages and service workers of allowed origins may ask it (CORS).',
     errors: ['DEVICE_ID_REQUIRED', ...deviceErrors],
   },
   serverParticipant: {
@@ -298,7 +298,7 @@ export const endpoints = {
     method: 'GET',
     path: '/v1/server/participants/{role}/{user_id}',
     operationId: 'showParticipant',
-    summary: 'Whether a participant is there, and what it is in.',
+    summary: 'Whether a participant is there, and its calls.',
     description: 'Of all nodes. Of somebody who never connected, too: a participant is a name that a token gives.',
     errors: ['NOT_FOUND', ...serverErrors],
   },
@@ -318,7 +318,7 @@ export const endpoints = {
     method: 'DELETE',
     path: '/v1/server/participants/{role}/{user_id}',
     operationId: 'eraseParticipant',
-    summary: 'Erase what is kept of a participant.',
+    summary: 'Erase everything that is kept of a participant.',
     description:
       'Its sockets are closed with 4403 and its tokens taken back, its live calls end with the reason ended_by_server, and then ' +
       'nothing names it any more: calls keep their times and roles, with a blank user_id. Also of somebody who is not known. It ' +
@@ -378,7 +378,7 @@ export const endpoints = {
     path: '/v1/server/product',
     operationId: 'showProduct',
     summary: 'The settings of a product.',
-    description: 'What was never set is as the service has it at first. The secret of the invite hook is not shown.',
+    description: 'A setting that was never set has its default. The secret of the invite hook is not shown.',
     errors: [...serverErrors],
   },
   serverProductChange: {
@@ -388,8 +388,8 @@ export const endpoints = {
     operationId: 'changeProduct',
     summary: 'Change the settings of a product.',
     description:
-      'What is not given stays as it is. Where invite_url is given, the answer shows invite_secret: the same one until invite_url ' +
-      'was null [HOOK5].',
+      'Fields that are not given stay as they are. If invite_url is given, the answer shows invite_secret: the same one ' +
+      'until invite_url was null [HOOK5].',
     errors: ['INVALID_REQUEST_BODY', ...serverErrors],
   },
   serverGroups: {
@@ -464,7 +464,7 @@ export const endpoints = {
     path: '/v1/server/webhooks/{id}',
     operationId: 'changeWebhook',
     summary: 'Change a webhook endpoint.',
-    description: 'What is not given stays as it is; null means what a new one has.',
+    description: 'Fields that are not given stay as they are; null means the value of a new endpoint.',
     errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
   },
   serverWebhookRemove: {
@@ -473,7 +473,7 @@ export const endpoints = {
     path: '/v1/server/webhooks/{id}',
     operationId: 'deleteWebhook',
     summary: 'Remove a webhook endpoint.',
-    description: 'With all of its deliveries. What was not delivered never is.',
+    description: 'With all of its deliveries. Events that were not delivered never are.',
     errors: ['NOT_FOUND', ...serverErrors],
   },
   serverWebhookRotate: {
@@ -482,7 +482,7 @@ export const endpoints = {
     path: '/v1/server/webhooks/{id}/rotate',
     operationId: 'rotateWebhookSecret',
     summary: 'Give a webhook endpoint a new secret.',
-    description: 'Only this answer shows it. For 24 hours the one before signs, too.',
+    description: 'Only this answer shows it. For 24 hours the previous one signs, too.',
     errors: ['NOT_FOUND', 'INVALID_REQUEST_BODY', ...serverErrors],
   },
   serverWebhookTest: {
@@ -499,7 +499,7 @@ export const endpoints = {
     method: 'GET',
     path: '/v1/server/webhooks/{id}/deliveries',
     operationId: 'listDeliveries',
-    summary: 'What was sent to a webhook endpoint.',
+    summary: 'The deliveries of a webhook endpoint.',
     description: 'The newest first, with the last answer of each.',
     errors: ['INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
   },
@@ -532,7 +532,7 @@ export const endpoints = {
     tag: 'health',
     summary: 'The service and what it needs are ready.',
     description:
-      'Each dependency is asked at most once a second and has one second. A store in the process itself is ok.',
+      'Each dependency is checked at most once a second and has one second. A store in the process itself is ok.',
     errors: ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE'],
   },
   webSocket: {

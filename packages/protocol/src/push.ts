@@ -19,7 +19,7 @@ export const DeviceRequest = Type.Object({
           auth: base64url(64, '16 bytes, base64url.'),
         }),
       },
-      { description: 'webpush: what PushSubscription.toJSON() gives.' },
+      { description: 'webpush: the result of PushSubscription.toJSON().' },
     ),
   ),
   token: Type.Optional(
@@ -53,7 +53,7 @@ export const CallWake = Type.Object({
   caller,
   callee_group: calleeGroup,
   expires_at: timestamp('When it stops ringing.'),
-  ring_ticket: Type.String({ description: 'For GET /v1/call/ring and what is beside it [TICK1].' }),
+  ring_ticket: Type.String({ description: 'For GET /v1/call/ring and the other requests of a ring [TICK1].' }),
 })
 export type CallWake = Static<typeof CallWake>
 

@@ -96,7 +96,7 @@ export type IceServer = Static<typeof IceServer>
 const iceTransportPolicy = Type.Optional(
   Type.Literal('relay', {
     description:
-      'Where the product only passes relayed addresses [PRIV1]: what an RTCPeerConnection takes as iceTransportPolicy.',
+      'If the product only passes relayed addresses [PRIV1]: the iceTransportPolicy for an RTCPeerConnection.',
   }),
 )
 
@@ -172,7 +172,7 @@ export const CallRecord = Type.Object({
   }),
   callee_group: Type.Optional(
     Type.String({
-      description: 'The group that was called, to its members: to whoever answered, or to all who missed it.',
+      description: 'The called group, for its members: for the one who answered, or for all who missed it.',
     }),
   ),
   call_type: Type.String(),
@@ -220,7 +220,7 @@ export const NotRinging = Type.Object({
     code: Type.Literal('CALL_NOT_RINGING'),
     message: Type.String(),
     status: nullable(CallStatus),
-    end_reason: nullable(Type.String({ description: 'null where it was answered.' })),
+    end_reason: nullable(Type.String({ description: 'null if it was answered.' })),
   }),
 })
 export type NotRinging = Static<typeof NotRinging>

@@ -57,7 +57,7 @@ export const serverEvents = {
   'call.alerting': { data: CallAlertingBy, purpose: 'To an extended caller: a phone of the callee really rings.' },
   'call.media': {
     data: Type.Intersect([CallMedia, RelayOrigin]),
-    purpose: 'To an extended peer: what the other side sends at this moment.',
+    purpose: 'To an extended peer: the media that the other side sends at this moment.',
   },
   'call.peer_away': { data: CallPeerAway, purpose: 'To an extended peer: the other side lost its place.' },
   'call.peer_back': { data: CallPeerBack, purpose: "To an extended peer: the other side's place is held again." },
@@ -79,10 +79,10 @@ export const serverEvents = {
     purpose:
       'To extended sessions with the capability transfer: the target did not answer, and the first call goes on.',
   },
-  'presence.state': { data: PresenceState, purpose: 'Reply to presence.watch: who of them is there.' },
+  'presence.state': { data: PresenceState, purpose: 'Reply to presence.watch: which of them are there.' },
   'presence.changed': {
     data: PresenceState,
-    purpose: 'To an extended session: who of those that it watches came or went.',
+    purpose: 'To an extended session: which of the people that it watches came or went.',
   },
   'ice.servers': { data: IceServersResponse, purpose: 'To an extended session: fresh ICE servers.' },
   'auth.refreshed': { data: AuthRefreshed, purpose: 'Reply to auth.refresh.' },

@@ -12,7 +12,7 @@ export type WebhookCall = Static<typeof WebhookCall>
 
 /** A device of the callee: it is registered, or connected. */
 export const WakeDevice = Type.Object({
-  device_id: Type.Union([Type.String(), Type.Null()], { description: 'null: its token names none.' }),
+  device_id: Type.Union([Type.String(), Type.Null()], { description: 'null: its token has none.' }),
   platform: Type.Union([Type.Enum(['webpush', 'fcm', 'apns']), Type.Null()], {
     description: 'null: it is not registered, but connected.',
   }),
@@ -25,7 +25,7 @@ export type WakeDevice = Static<typeof WakeDevice>
 export const WakeMember = Type.Object({ user_id: Type.String(), role: Type.String() })
 export type WakeMember = Static<typeof WakeMember>
 const member = Type.Optional(
-  Type.Object(WakeMember.properties, { description: 'Of a call to a group: who is meant. One event for each member.' }),
+  Type.Object(WakeMember.properties, { description: 'Of a call to a group: the member. One event for each member.' }),
 )
 
 const WakeData = Type.Object({
@@ -33,7 +33,7 @@ const WakeData = Type.Object({
   member,
   expires_at: timestamp('When it stops ringing.'),
   ring_ticket: Type.String({
-    description: 'For GET /v1/call/ring and what is beside it [TICK1]. New for each attempt.',
+    description: 'For GET /v1/call/ring and the other requests of a ring [TICK1]. New for each attempt.',
   }),
   devices: Type.Array(WakeDevice, { description: 'Of the callee, or of the member, as of this attempt.' }),
 })
@@ -73,7 +73,7 @@ export const webhookEvents = {
     WebhookCall,
     'An invite met a callee in another call, and the product refuses that.',
   ),
-  'call.wake': webhook('call.wake', WakeData, 'The call begins to ring: who pushes by itself does it now.'),
+  'call.wake': webhook('call.wake', WakeData, 'The call begins to ring: a backend that pushes by itself does it now.'),
   'call.wake_cancelled': webhook('call.wake_cancelled', WakeCancelledData, 'The call does not ring any more.'),
   'participant.online': webhook('participant.online', ParticipantData, 'Somebody has a socket now.'),
   'participant.offline': webhook('participant.offline', ParticipantData, 'Somebody has had no socket for 5 s.'),
@@ -85,7 +85,9 @@ export type WebhookBody = { [T in WebhookEventType]: Static<(typeof webhookEvent
 
 /** The headers of a request (Standard Webhooks). */
 export const webhookHeaders = {
-  'webhook-id': Type.String({ description: 'Of the delivery. The same at each attempt: who has seen it may drop it.' }),
+  'webhook-id': Type.String({
+    description: 'Of the delivery. The same at each attempt: a receiver that has seen it may drop it.',
+  }),
   'webhook-timestamp': Type.String({
     pattern: '^\\d{1,12}$',
     description: 'Of the attempt, in seconds since the epoch.',

@@ -133,7 +133,7 @@ export interface Session {
   device_id: string | null
   connected_at: string
   extended: boolean
-  /** Of the token that it connected with; null where that has none. */
+  /** From the token with which it connected; null if that has none. */
   app_version: string | null
 }
 
@@ -243,7 +243,7 @@ export interface WebhookDelivery {
   ended_at: string | null
   /** Of the last attempt; null: no answer came. */
   response_status: number | null
-  /** The first KiB of what was answered, or what went wrong. */
+  /** The first KiB of the answer, or the error. */
   response: string | null
 }
 

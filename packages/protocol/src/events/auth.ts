@@ -36,7 +36,7 @@ export const ActiveCall = Type.Object({
   holds_place: Type.Boolean({ description: 'Whether this session has the place of its side.' }),
   elsewhere: Type.Optional(
     Type.Literal(true, {
-      description: 'Another session has that place, and this one may take it [TAKE1]; only where it listed `take`.',
+      description: 'Another session has that place, and this one may take it [TAKE1]; only if it listed `take`.',
     }),
   ),
   transferring_to: Type.Optional(uuid('The call is being transferred: the call that rings at the target [XFER1].')),

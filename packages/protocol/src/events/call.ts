@@ -12,7 +12,7 @@ const reason = () =>
   Type.Optional(
     Type.Unknown({
       description:
-        'Why, as the client names it. It becomes [a-z0-9_]{1,64}: "User Busy" is user_busy. What is no text counts as none.',
+        'Why, as the client names it. It becomes [a-z0-9_]{1,64}: "User Busy" is user_busy. A value that is not a text counts as none.',
     }),
   )
 const mostReasonLength = 64
@@ -165,7 +165,7 @@ export const CallAccepted = Type.Object({
   status: Type.Literal('accepted'),
   display_name: Type.Optional(Type.String({ description: "The callee's name; only to extended sessions." })),
   callee_user_id: Type.Optional(
-    Type.String({ description: 'Who of the group answered; only to extended sessions [GROUP1].' }),
+    Type.String({ description: 'The member of the group who answered; only to extended sessions [GROUP1].' }),
   ),
 })
 export type CallAccepted = Static<typeof CallAccepted>
@@ -176,7 +176,7 @@ export const CallOver = Type.Object({
   status: CallStatus,
   reason: Type.String({ description: `Why: ${Object.keys(endReasons).join(', ')}, or what a client gave [END2].` }),
   by: Type.Union([Type.Object({ user_id: Type.String(), role: Type.String() }), Type.Null()]),
-  ended_at: Type.Union([timestamp('The end.'), Type.Null()], { description: 'null where the call goes on elsewhere.' }),
+  ended_at: Type.Union([timestamp('The end.'), Type.Null()], { description: 'null if the call goes on elsewhere.' }),
 })
 export type CallOver = Static<typeof CallOver>
 

@@ -13,7 +13,7 @@ export const PresenceWatch = Type.Object({
     }),
     {
       maxItems: mostWatched,
-      description: 'Everybody that is to be watched from now on; none: nobody.',
+      description: 'Everybody to watch from now on; empty: nobody.',
     },
   ),
 })
@@ -29,7 +29,7 @@ export const PresenceState = Type.Object({
       in_call: Type.Optional(
         Type.Boolean({
           description:
-            'Calls somebody, or is in a call that was answered. Left out where that is not known at this moment.',
+            'Calls somebody, or is in a call that was answered. Left out if that is not known at this moment.',
         }),
       ),
     }),

@@ -29,13 +29,13 @@ function createTrafficCounts() {
       ['event', 'result'],
       'Messages of clients by ok or the error code, and HTTP requests by their status.',
     ),
-    resumes: createCounter('ringwire_resumes_total', ['result'], 'Sessions that came back, by what became of them.'),
+    resumes: createCounter('ringwire_resumes_total', ['result'], 'Sessions that came back, by the result.'),
     closes: createCounter(
       'ringwire_closes_total',
       ['code', 'cause'],
       'Sockets that were closed; the cause client says that the client or the network did it.',
     ),
-    limits: createCounter('ringwire_limited_total', ['limit'], 'What was refused for a limit.'),
+    limits: createCounter('ringwire_limited_total', ['limit'], 'Refusals for a limit.'),
     setup: createHistogram(
       'ringwire_call_setup_seconds',
       ['phase'],
@@ -52,7 +52,7 @@ function createWorkCounts() {
       'ringwire_store_seconds',
       ['store', 'operation'],
       storeSeconds,
-      'How long a store took to do what it was asked for.',
+      'How long a store took for a request.',
     ),
     storeErrors: createCounter('ringwire_store_errors_total', ['store', 'kind'], 'What a store refused.'),
     delays: createHistogram(
@@ -64,17 +64,17 @@ function createWorkCounts() {
     pushes: createCounter(
       'ringwire_pushes_total',
       ['platform', 'result'],
-      'Pushes to devices by what became of them; gone: the device was forgotten; repeated: an attempt that is made again.',
+      'Pushes to devices by their result; gone: the device was forgotten; repeated: an attempt that is made again.',
     ),
     hooks: createCounter(
       'ringwire_webhook_deliveries_total',
       ['result'],
-      'Attempts to deliver a webhook: delivered, repeated where it failed and is made again, failed for good.',
+      'Attempts to deliver a webhook: delivered, repeated if it failed and is made again, failed for good.',
     ),
     inviteHooks: createCounter(
       'ringwire_invite_hook_total',
       ['result'],
-      'Invites about which a backend was asked, by what it decided; failed: no valid answer came within 2 s.',
+      'Invites on which a backend decided, by the decision; failed: no valid answer came within 2 s.',
     ),
     transfers: createCounter(
       'ringwire_transfers_total',

@@ -189,7 +189,7 @@ function gaugesOf({ connections, sessions, calls, outboxOldestSeconds: oldest }:
     gauge(
       'ringwire_sessions',
       ['state'],
-      'Sessions with a socket, and those that are away and may come back, where one process serves alone.',
+      'Sessions with a socket, and those that are away and may come back, if a single process serves.',
       [[sessions.connected, 'connected'], ...away],
     ),
     gauge('ringwire_calls', ['status'], 'Live calls; of several nodes each tells of its callers.', byStatus),
@@ -197,7 +197,7 @@ function gaugesOf({ connections, sessions, calls, outboxOldestSeconds: oldest }:
       ...gauge(
         'ringwire_outbox_oldest_seconds',
         [],
-        'How long the oldest step of a call has waited of which not everybody was told; of several nodes all tell the same.',
+        'How long the oldest step of a call has waited that has not reached everybody; of several nodes all say the same.',
         oldest === undefined ? [] : [[oldest]],
       ),
       isShared: true,

@@ -86,7 +86,7 @@ export interface DeliveryRecord extends Omit<Delivery, 'body' | 'subject' | 'ver
   readonly dueAt: number | null
   readonly endedAt: number | null
   readonly responseStatus: number | null
-  /** The first KiB of what was answered, or what went wrong. */
+  /** The first KiB of the answer, or the error. */
   readonly response: string | null
 }
 

@@ -25,13 +25,7 @@ export const ice = {
     'The secret shared with the TURN servers (static-auth-secret of coturn): each token gets credentials of its own. Two while one is replaced: the first one makes them.',
     { secret: true },
   ),
-  turnUsername: unset(
-    'RINGWIRE_TURN_USERNAME',
-    text(),
-    null,
-    'unset',
-    'Fixed TURN user name, where there is no secret.',
-  ),
+  turnUsername: unset('RINGWIRE_TURN_USERNAME', text(), null, 'unset', 'Fixed TURN user name, if there is no secret.'),
   turnCredential: unset('RINGWIRE_TURN_CREDENTIAL', text(), null, 'unset', 'Fixed TURN credential.', { secret: true }),
   turnTtlS: unset(
     'RINGWIRE_TURN_TTL_S',

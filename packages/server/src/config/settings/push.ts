@@ -19,7 +19,7 @@ export const push = {
     text('base64url'),
     null,
     'unset: of the private key',
-    'What pages subscribe with. Where it is given, it has to fit the private key.',
+    'The key with which pages subscribe. If it is given, it has to fit the private key.',
     inFile,
   ),
   vapidSubject: unset(
@@ -27,7 +27,7 @@ export const push = {
     vapidSubject(),
     null,
     'unset',
-    'Whom push services may ask: mailto:… or https://…; required with RINGWIRE_VAPID_PRIVATE_KEY.',
+    'Contact for push services: mailto:… or https://…; required with RINGWIRE_VAPID_PRIVATE_KEY.',
     inFile,
   ),
   vapidUrl: unset(
@@ -35,7 +35,7 @@ export const push = {
     baseUrl(),
     null,
     'unset: none',
-    'Origin of a push service that is asked without TLS, and on a private address, too: for tests.',
+    'Origin of a push service that gets requests without TLS, and on a private address, too: for tests.',
     inFile,
   ),
   fcmCredentials: unset(
@@ -50,7 +50,7 @@ export const push = {
     'RINGWIRE_FCM_URL',
     pushOrigin(),
     'https://fcm.googleapis.com',
-    'Where FCM is: another one is for tests. Access tokens are asked for where the credentials say (token_uri).',
+    'Address of FCM: another one is for tests. Access tokens come from the address in the credentials (token_uri).',
     inFile,
   ),
   apnsKey: unset('RINGWIRE_APNS_KEY', apnsKey(), null, 'unset: no APNs', 'The key for APNs, PEM, as in the .p8 file.', {
@@ -78,7 +78,7 @@ export const push = {
     pushOrigin(),
     null,
     'unset: those of Apple',
-    'Where APNs is, of both environments: for tests. It has to speak HTTP/2.',
+    'Address of APNs, for both environments: for tests. It has to speak HTTP/2.',
     inFile,
   ),
 }

@@ -31,7 +31,7 @@ export const stores = {
     'RINGWIRE_SQLITE_SYNCHRONOUS',
     oneOf('FULL', 'NORMAL'),
     'FULL',
-    'FULL: what was answered survives a power loss. NORMAL: it survives a crash of the process.',
+    'FULL: acknowledged requests survive a power loss. NORMAL: they survive a crash of the process.',
   ),
   retentionDays: setting(
     'RINGWIRE_RETENTION_DAYS',

@@ -29,7 +29,7 @@ export const times = {
     'RINGWIRE_DRAIN_MS',
     integer(0, 600_000),
     '10000',
-    'How long a node that stops takes to send its clients to other nodes; where there are none, all are closed at once.',
+    'How long a node that stops takes to send its clients to other nodes; if there are none, all are closed at once.',
     { unit: 'ms' },
   ),
   rebalancePerSecond: setting(

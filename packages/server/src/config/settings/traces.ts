@@ -45,7 +45,7 @@ export const traces = {
     keyValues('attribute'),
     {} as Readonly<Record<string, string>>,
     'unset: none',
-    'What else traces say of this process, as deployment.environment.name=prod; values are percent-encoded.',
+    'More attributes of this process in traces, as deployment.environment.name=prod; values are percent-encoded.',
   ),
   traceRatio: setting(
     'RINGWIRE_TRACE_RATIO',
