@@ -14,7 +14,7 @@ export interface Change extends Partial<Omit<AuditEntry, 'id' | 'actor' | 'actio
 }
 
 export interface Audit {
-  /** Never rejects: the change was made. What could not be written down is an error in the log. */
+  /** Never rejects: the change was made. A change that could not be written down is an error in the log. */
   record(change: Change): Promise<void>
   start(): void
   stop(): void

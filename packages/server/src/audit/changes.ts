@@ -1,4 +1,4 @@
-/** What the audit log says of a request that changed something of a product [ADM3]. */
+/** The audit log's entry for a request that changed something of a product [ADM3]. */
 import type { ProductShown } from '@ringwire/protocol/backend'
 import type { AuditActor } from '../ports/audit.ts'
 import type { ProductSettings } from '../ports/product-store.ts'
@@ -72,7 +72,7 @@ export function changeOf(done: DoneRequest): Change | undefined {
 const untilOf = ({ body: { until } }: DoneRequest) => (typeof until === 'string' ? { until } : {})
 const lengthOf = (value: unknown) => (Array.isArray(value) ? value.length : 0)
 
-/** What a product may set, as its backend names it and as the store does. */
+/** The settings of a product, as its backend names them and as the store does. */
 const settingNames: Readonly<Record<Exclude<keyof ProductShown, 'product'>, keyof ProductSettings>> = {
   busy: 'busy',
   reveal_busy: 'revealBusy',

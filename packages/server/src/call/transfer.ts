@@ -23,7 +23,10 @@ import { beganFor } from './places.ts'
 /** A session that has a place in the call, or the application backend, which transfers it for one of the sides [SRV2]. */
 export type Transferrer = Actor | { readonly side: Side }
 
-/** A transfer: who asks for it, and the invite that it amounts to. The invite's caller is the side that is transferred. */
+/**
+ * A transfer: the side that requests it, and the invite that it amounts to. The invite's caller is the side that is
+ * transferred.
+ */
 export interface TransferCommand<By extends Transferrer = Transferrer> {
   readonly asker: By
   readonly invite: InviteCommand
@@ -74,7 +77,7 @@ function ringsThere(call: LiveCall, caller: Participant, { group, callee }: Invi
   return isOfCaller && call.group?.name === group?.name && call.callee.role === callee.role
 }
 
-/** Where a call came from that goes on with `left`, a side of the first one. A transfer by the backend is one by its side. */
+/** The origin of a call that goes on with `left`, a side of the first one. A transfer by the backend is one by its side. */
 export function originOf(first: AnsweredCall, left: Side, asker: Transferrer): Transferred {
   const by = 'side' in asker ? first[asker.side] : partyOf(asker)
   return { from: first.callUuid, by, firstStartedAt: beganFor(first, left) }

@@ -16,7 +16,7 @@ export interface CatchingUpParts {
   readonly lateRings: Pick<LateRings, 'watch' | 'heard' | 'retry'>
   readonly inTurn: ReturnType<typeof createTurns>
   readonly handOnLeft: ReturnType<typeof createHandingOn>['handOnLeft']
-  /** What is left of a call that not everybody is known to have been told of; oldest version first. */
+  /** The rows of a call that may not have reached everybody; oldest version first. */
   readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
   readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
 }
@@ -31,7 +31,7 @@ export function createCatchingUp({ known, lateRings, inTurn, handOnLeft, leftOf,
     lateRings.heard(key, call.version)
     const upTo = toldOf(key)
     const caughtUp = tellRest(key, call)
-    // What is left may begin with a ring.
+    // The remaining steps may begin with a ring.
     return call.status === 'ringing' && upTo < call.version ? lateRings.watch(key, upTo, caughtUp) : caughtUp
   }
 
@@ -65,7 +65,7 @@ export function createCatchingUp({ known, lateRings, inTurn, handOnLeft, leftOf,
     })
   }
 
-  /** Everybody is told of the call that goes on instead of one that was transferred; rejects where that is not possible now. */
+  /** Delivers the call that goes on instead of a transferred one to everybody; rejects if that is not possible now. */
   async function catchUpFirst(next: CallRef): Promise<void> {
     const call = await load(next)
     const caught = call === undefined ? 'done' : await catchUp(call)

@@ -14,19 +14,19 @@ export interface HandingOnOptions {
   readonly known: Pick<KnownCalls, 'hear'>
   readonly places: Places
   readonly notices: Notices
-  /** What was committed to a call after a version, oldest first. */
+  /** The steps of a call after a version, oldest first. */
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
-  /** Everybody was told of these rows, which are of some of these steps. */
+  /** These rows, of some of these steps, have reached everybody. */
   readonly onToldLeft: (rows: readonly LeftRow[], steps: readonly Step[]) => void
-  /** Everybody is told of another call before this goes on; rejects where that is not possible now. */
+  /** Delivers another call to everybody before this goes on; rejects if that is not possible now. */
   readonly catchUpFirst: (ref: CallRef) => Promise<void>
-  /** Lets other nodes know that everybody was told of a step. */
+  /** Lets other nodes know that a step has reached everybody. */
   readonly nodes: Pick<Nodes, 'told'>
 }
 
 /** One step, or all that is left of a call, to every session that it concerns. */
 export interface HandingOn {
-  /** `before`: the call as it was known when the step was committed. Everybody was told of the version before the step's. */
+  /** `before`: the call as it was known when the step was committed. The step's previous version has reached everybody. */
   handOn(key: string, step: Step, before?: Call): MaybePromise<void>
   /** Whatever is left of a call, by another node or by this one in an outage; `own`: but for the row of this version. */
   handOnLeft(key: string, call: Call, left: readonly LeftRow[], own?: number): Promise<void>
@@ -120,15 +120,16 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
 }
 
 /**
- * Each side's session gets what the other one sent before the accept, and then what comes after it [REL2]. Where the callee's
- * session is here, and it mostly is, each other node hears of the answer in one message.
+ * Each side's session gets what the other one sent before the accept, and then what comes after it [REL2]. If the
+ * callee's session is here, and it mostly is, each other node hears of the answer in one message.
  */
 function tellAnswer(telling: Telling, places: Places, notices: Notices): MaybePromise<void> {
   const { key, step } = telling
   const rung = notices.tellRung(key, step)
   const apply = (side: Side, more: PlaceStep | undefined) =>
     places.apply(key, step.call, side, { ...more, holds: true, isAnswered: true })
-  // Once the caller's session has said what it kept, its relays go to the callee's place: that one is made first.
+  // Once the caller's session has said what it kept, its relays go to the callee's place: so the callee's place is made
+  // first.
   const ofCallee = apply('callee', stepOf(telling, 'callee'))
   const isKnown = !(ofCallee instanceof Promise)
   const ofCaller = apply('caller', { ...stepOf(telling, 'caller'), ...(isKnown && { early: ofCallee }) })
@@ -138,7 +139,7 @@ function tellAnswer(telling: Telling, places: Places, notices: Notices): MaybePr
   return allDone([handed, ...rung])
 }
 
-/** What a step means for one side; undefined: nothing. */
+/** The effect of a step on one side; undefined: none. */
 function stepOf({ key, step, before, gate }: Telling, side: Side): PlaceStep | undefined {
   const { call, event } = step
   const isOver = overStatuses.some((status) => status === event.type)
@@ -150,7 +151,7 @@ function stepOf({ key, step, before, gate }: Telling, side: Side): PlaceStep | u
   return pushes.length > 0 ? told : undefined
 }
 
-/** Whether a place is another one than in the version before; it may be if that version is not known. */
+/** Whether a place has changed since the previous version; true if that version is not known. */
 function isNewPlace(call: Call, before: Call | undefined, side: Side): boolean {
   const place = placeOf(call, side)
   const last = before?.version === call.version - 1 ? placeOf(before, side) : null

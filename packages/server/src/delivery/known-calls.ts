@@ -1,17 +1,17 @@
 import { type Call, callKey, isLive } from '../call/call.ts'
 import { lateRelayMs } from '../call/decide.ts'
 
-/** What this process knows of calls, and up to which version everybody was told of each of them. */
+/** The calls that this process knows, and for each the last version that has reached everybody. */
 export interface KnownCalls {
-  /** As this process saw them last. A call that is over stays for a minute [END1]. Where several nodes serve, it may be old. */
+  /** As this process saw them last. A call that is over stays for a minute [END1]. If several nodes serve, it may be old. */
   readonly calls: ReadonlyMap<string, Call>
   /** The keys of calls of which something could not be handed on. */
   readonly undelivered: Set<string>
   /** Takes note of a version, if it is newer than what is known. */
   learn(call: Call): void
-  /** Everybody was told of a known call up to this version. */
+  /** A known call has reached everybody up to this version. */
   hear(key: string, version: number): void
-  /** Up to which version everybody was told of a call; 0 if nothing is known of that. */
+  /** The last version of a call that has reached everybody; 0 if nothing is known of that. */
   toldOf(key: string): number
   /**
    * Forgets calls that are over for longer than a minute, and those that ended elsewhere: their keys are not among the live

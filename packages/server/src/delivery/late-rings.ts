@@ -29,7 +29,7 @@ export interface LateRings {
   retry(): void
 }
 
-/** What is on its way: `count` rings, the first of them by a step after `version`. */
+/** Rings on their way: `count` rings, the first of them by a step after `version`. */
 interface OnTheWay {
   readonly version: number
   count: number
@@ -41,7 +41,7 @@ export function createLateRings({ notices, stepsAfter, isHeldElsewhere, onError 
   /** The calls of which nobody could look, each with the version of its ring. */
   const missed = new Map<string, number>()
 
-  /** Nobody waits for it: sessions where it does not ring are told nothing, and nobody is told anything twice. */
+  /** Nobody waits for it: sessions where it does not ring get nothing, and no session gets anything twice. */
   async function tellAgain(key: string, version: number): Promise<void> {
     try {
       const steps = await stepsAfter(refOf(key), version)
@@ -77,7 +77,7 @@ export function createLateRings({ notices, stepsAfter, isHeldElsewhere, onError 
       const { call } = step
       if (!isRing(step)) return handedOn
       const watched = watch(callKey(call), call.version, handedOn)
-      // What others commit to a call is only told to the nodes that have its places.
+      // Only the nodes that have a place in a call hear what others commit to it.
       const mayBeOld = isHeldElsewhere(call.callerPlace)
       heard(callKey(call), mayBeOld ? Number.POSITIVE_INFINITY : (before?.version ?? 0))
       return watched

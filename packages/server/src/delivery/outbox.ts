@@ -8,7 +8,7 @@ import { createRemovals } from './removals.ts'
 
 /** So many are claimed at a time: two processes that find a thousand each tell a part of them. */
 const claimSize = 50
-/** What could not be told is tried again at the next sweep: others come first until then. In ms. */
+/** A step that could not be delivered is tried again at the next sweep: others come first until then. In ms. */
 const againMs = 400
 
 export interface OutboxOptions {
@@ -17,7 +17,7 @@ export interface OutboxOptions {
   /** Tells what was committed to a call and not told by anybody. */
   readonly catchUp: (call: Call) => Promise<CaughtUp>
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
-  /** A step that was left of a call whose ring would not be over yet, once everybody was told. At least once, too. */
+  /** A step of another process or start, whose ring would not be over yet, has reached everybody. At least once, too. */
   readonly onLeft: (step: Step) => void
   /** How long after its end somebody may still hear of a call, in ms. */
   readonly toldMs: number
@@ -26,23 +26,29 @@ export interface OutboxOptions {
 }
 
 export interface Outbox {
-  /** Everybody was told of a step that this process committed. */
+  /** A step that this process committed has reached everybody. */
   told(step: Step): void
-  /** The same of rows that were left, by whomever, and of steps that they are about. */
+  /** The same for rows that others left, and for their steps. */
   toldLeft(rows: readonly LeftRow[], steps: readonly Step[]): void
-  /** What is left of a call, as far as this process has not told it: oldest version first. */
+  /** The rows of a call that this process has not delivered: oldest version first. */
   leftOf(ref: CallRef): MaybePromise<readonly LeftRow[]>
-  /** Removes what was told, and tells what nobody has told in time. Rejects with a StoreError where a store is away. */
+  /**
+   * Removes the rows of delivered steps, and delivers steps that nobody has delivered in time. Rejects with a StoreError
+   * where a store is away.
+   */
   sweep(): Promise<void>
   /** How long the oldest step has waited that is left, as far as the last sweep knew, in ms; 0: none is. */
   oldestMs(): number
-  /** Removes what was told, before the store is closed. Never rejects: what stays is told once more. */
+  /**
+   * Removes the rows of delivered steps, before the store is closed. Never rejects: a row that stays is delivered once
+   * more.
+   */
   flush(): Promise<void>
 }
 
 /**
- * Sees to it that everybody is told of every step, whoever died on the way: this process of its own, and of what others
- * left, or of what a commit wrote of which nobody heard the answer.
+ * Sees to it that every step reaches everybody, whichever process died on the way: the steps of this process, those that
+ * others left, and those of a commit whose answer was lost.
  */
 export function createOutbox(options: OutboxOptions): Outbox {
   const { store, load, catchUp, stepsAfter, onLeft, toldMs, now, onError } = options
@@ -50,7 +56,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   /** While the store is away, what it said last: that waits, too. */
   let oldest: number | undefined
 
-  /** Answers whether it is worth going on: while the sessions' store is away nobody can be told of anything. */
+  /** Answers whether it is worth going on: while the sessions' store is away nothing can be delivered. */
   async function tellOf(left: readonly Left[]): Promise<boolean> {
     const calls = Map.groupBy(left, ({ call }) => (call === undefined ? '' : callKey(call)))
     const all = await Promise.all(Array.from(calls.values(), async (rows) => ({ rows, caught: await tell(rows) })))
@@ -64,15 +70,15 @@ export function createOutbox(options: OutboxOptions): Outbox {
   /** Rows of one call. */
   async function tell(rows: readonly Left[]): Promise<CaughtUp> {
     const [{ call: ref } = {}]: readonly Partial<Left>[] = rows
-    // Nobody is left who could be told.
+    // Nobody is left who could hear of it.
     if (ref === undefined || (ref.endedAt !== null && now() - ref.endedAt > toldMs)) return 'done'
     try {
       const call = await load(ref)
       if (call === undefined) return 'done'
       const caught = await catchUp(call)
-      // What was told only just now was seen to.
+      // The steps that were delivered only just now are done.
       const others = rows.filter(({ row }) => !removals.has(row))
-      // The writer thread commits before this process hears of it: nobody was told of a later version than was loaded.
+      // The writer thread commits before this process hears of it: no later version than the loaded one was delivered.
       if (caught === 'done' && others.some(({ version }) => version > call.version)) return 'later'
       if (caught === 'done' && others.length > 0 && now() < call.ringExpiresAt) {
         seeTo(others, await stepsAfter(call, Math.min(...others.map(({ version }) => version)) - 1))

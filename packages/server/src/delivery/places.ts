@@ -12,7 +12,7 @@ export interface PlacesOptions {
   readonly isHeldElsewhere: (place: Place) => boolean
 }
 
-/** What a step means for the session that has a place. */
+/** The effect of a step on the session that has a place. */
 export interface PlaceStep extends Pick<SessionStep, 'gate' | 'isAnswered' | 'pushes' | 'early' | 'isOver'> {
   /** The session learns that it has the place. */
   readonly holds?: boolean
@@ -39,14 +39,14 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
     const done = sessions.apply(sessionId, step)
     return andThen(done, (early) => {
       if (early !== undefined) return early
-      // Where nothing is to be told, nobody misses it.
+      // If there is nothing to deliver, nobody misses it.
       if (!holds && how.pushes === undefined) return []
       const isElsewhere = isHeldElsewhere(place)
       return andThen(isElsewhere && isFoundAt(place), (isFound) =>
         andThen(isFound ? sessions.apply(sessionId, step) : undefined, (early) => {
           if (early !== undefined) return early
           // Its node is about to say that the place is lost. It never says so of a call that is over, whatever the step
-          // says: then a client that comes back is told there.
+          // says: then a client that comes back hears the end there.
           if (isElsewhere && isLive(known.get(key) ?? call)) throw holderGone()
           const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
           const gate = how.gate ?? call.status === 'ringing'
@@ -57,7 +57,7 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
     })
   }
 
-  /** A later step than the one that is told may have found that. */
+  /** A later step than this one may have found that. */
   function isFoundLost(key: string, side: Side, { sessionId, state }: Place): boolean {
     const call = known.get(key)
     const now = call && placeOf(call, side)
@@ -90,7 +90,7 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
       const sent = sessions.append(place.sessionId, push, isLost)
       if (sent === 'sent') return sent
       return andThen(sent, (result) => {
-        // Whoever asked for a relay sends it again.
+        // The sender of a relay sends it again.
         if (result !== 'gone' || (isRelay(push) && (!isLive(call) || isHeldElsewhere(place)))) return result
         const step = { holds: true, gate: call.status === 'ringing' }
         return andThen(apply(push.call, call, side, step), () => sessions.append(place.sessionId, push))

@@ -1,14 +1,14 @@
 import type { Outbox as OutboxStore } from '../ports/outbox.ts'
 
-/** So many are removed at a time, and no later than at the next sweep. */
+/** The most that are removed at a time, and no later than at the next sweep. */
 const removalSize = 500
 
-/** Rows of the outbox of which everybody was told. They are removed together, later. */
+/** Rows of the outbox whose steps have reached everybody. They are removed together, later. */
 export function createRemovals(store: Pick<OutboxStore, 'remove'>, onError: (error: unknown) => void) {
   let done: number[] = []
   let removing: Promise<void> | undefined
 
-  /** One removal at a time. What could not be removed is tried again. */
+  /** One removal at a time. A failed removal is tried again. */
   function remove(): Promise<void> {
     removing ??= removeAll().finally(() => {
       removing = undefined

@@ -7,7 +7,7 @@ export interface AdminTokens {
   refusalOf(token: string | undefined, address: string | undefined): Response | undefined
 }
 
-/** So many wrong tokens from one address (IPv6: from its /64); over it further ones are refused unread. */
+/** The limit of wrong tokens from one address (IPv6: from its /64); beyond it further ones are refused unread. */
 const wrongTokens = { count: 20, seconds: 60 }
 
 /** The tokens of operators, and how often somebody may guess [ADM1]. */
@@ -19,7 +19,7 @@ export function createAdminTokens(tokens: readonly string[], counters: LocalCoun
       if (token === undefined)
         return failure('AUTH_TOKEN_REQUIRED', { message: 'Send the admin token as "Authorization: Bearer <token>".' })
       const subject = addressKey(address)
-      // A right token is no guess. Over the limit none is looked at: a guess that is right would pass.
+      // A right token is not a guess. Over the limit none is looked at: a guess that is right would pass.
       const retryAfterMs = guesses.consume(subject)
       if (retryAfterMs > 0) return failure('RATE_LIMITED', { headers: retryAfter(retryAfterMs) })
       if (!isKnown(token)) return failure('AUTH_TOKEN_INVALID', { message: 'This is not the admin token.' })
@@ -29,7 +29,7 @@ export function createAdminTokens(tokens: readonly string[], counters: LocalCoun
   }
 }
 
-/** Compares hashes, which are of one length, in constant time, and with each token, whichever is right [KEY1]. */
+/** Compares hashes, which have one length, in constant time, and with each token, whichever is right [KEY1]. */
 function createCheck(tokens: readonly string[]): (given: string) => boolean {
   const hashOf = (text: string) => createHash('sha256').update(text).digest()
   const expected = tokens.map(hashOf)

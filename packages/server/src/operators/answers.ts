@@ -1,4 +1,7 @@
-/** What a process with stores answers operators: everything below /admin/api/ that is about more than the process [ADM2]. */
+/**
+ * The answers for operators of a process with stores: everything below /admin/api/ that is about more than the process
+ * [ADM2].
+ */
 
 import type { Audit } from '../audit/audit.ts'
 import { auditPage } from '../audit/page.ts'

@@ -1,4 +1,4 @@
-/** What is below /admin/api/ [ADM2]: what this machine is, and what is asked of its stores. */
+/** The requests below /admin/api/ [ADM2]: about this machine, and about its stores. */
 import type { describeConfig } from '../config/config.ts'
 import { failure, json } from '../http/replies.ts'
 import { targetOf } from '../http/request-target.ts'
@@ -12,7 +12,7 @@ export type ShownSetting = ReturnType<typeof describeConfig>[number]
 export interface OperatorApiOptions {
   readonly status: Status
   readonly samples: Samples
-  /** What this machine runs with, without secrets. */
+  /** The settings of this machine, without secrets. */
   readonly settings: () => readonly ShownSetting[]
   /** In ms since the epoch. */
   readonly now: () => number

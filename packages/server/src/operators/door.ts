@@ -18,7 +18,7 @@ export interface OperatorRequest {
   readonly request: Request
   /** Below /admin/api/. */
   readonly path: string
-  /** What the operator calls itself; empty where it says nothing. */
+  /** The operator's own name; empty if there is none. */
   readonly operator: string
   readonly address: string | undefined
 }
@@ -119,7 +119,7 @@ function withoutChallenge(response: Response): Response {
   return response
 }
 
-/** What shows in the audit log: one line. */
+/** The name for the audit log: one line. */
 function nameOf(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')

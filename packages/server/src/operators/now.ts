@@ -35,7 +35,7 @@ export function createNow({ status, samples, now }: NowOptions) {
   }
 }
 
-/** Asks. A slow answer does not hold up the page if there is a recent one: it then gets that one. */
+/** Asks. A slow answer does not hold up the page if there is a recent one: then the page gets the recent one. */
 function answeredSoon<T>(ask: () => MaybePromise<T>, now: () => number): () => Promise<T> {
   let last: { readonly answer: T; readonly at: number } | undefined
 

@@ -10,7 +10,7 @@ export const pageFiles = {
 } as const
 export type PageFile = keyof typeof pageFiles
 
-/** Where the executable has a file of the page: made already, for it has no sources (`npm run build`). */
+/** The path of a page file in the executable: made already, for it has no sources (`npm run build`). */
 export const builtFile = (name: PageFile) => `dist/operators/${name}.page`
 
 const sourceOf = (name: string) => new URL(`page/${name}`, packageRoot)

@@ -44,7 +44,7 @@ export function createPage(read: (name: PageFile) => Promise<string> = readPageF
     }
   }
 
-  /** `name`: what follows /admin/. Undefined where there is no such file. */
+  /** `name`: what follows /admin/. Undefined if there is no such file. */
   return async (request: Request, name: string): Promise<Response | undefined> => {
     if (!isFile(name)) return undefined
     const content = contents.get(name) ?? pack(name)

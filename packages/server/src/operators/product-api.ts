@@ -1,6 +1,6 @@
 /**
- * What application backends ask, for operators: `products/{product}/calls` is `/v1/server/calls` of that product [ADM2]. The
- * same code answers, so an operator sees what a backend sees.
+ * The endpoints for application backends, for operators: `products/{product}/calls` is `/v1/server/calls` of that product
+ * [ADM2]. The same code answers, so an operator sees what a backend sees.
  */
 import { routeAt } from '@ringwire/protocol/routes'
 import { failure } from '../http/replies.ts'

@@ -22,7 +22,7 @@ export interface Point {
 export interface Samples {
   /** Points after this instant, in ms since the epoch; the oldest first. */
   after(at: number): readonly Point[]
-  /** What was counted since the oldest point, by its labels: what was refused for a limit, and what failed. */
+  /** The counts since the oldest point, by their labels: refusals for a limit, and failures. */
   recent(): { readonly limited: Readonly<Record<string, number>>; readonly failed: Readonly<Record<string, number>> }
   look(): Promise<void>
   start(): void

@@ -12,7 +12,7 @@ export interface FoundCalls {
   readonly searched: number
 }
 
-/** So many calls are looked at for one page: no index has the texts. */
+/** The number of calls that are looked at for one page: no index has the texts. */
 const mostSearched = 2_000
 const pageSize = 100
 const mostFound = 50

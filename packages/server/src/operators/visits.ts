@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 
 /** An operator who has entered the admin token in a browser. */
 export interface Visit {
-  /** What the operator is called in the audit log; empty where no name was given. */
+  /** The operator's name in the audit log; empty if none was given. */
   readonly name: string
   readonly endsAt: number
 }
@@ -15,7 +15,7 @@ export interface Visits {
   end(secret: string | undefined): void
 }
 
-/** An operator enters the token again after so long, in ms. */
+/** An operator enters the token again after this time, in ms. */
 export const visitMs = 12 * 60 * 60_000
 /** The oldest visit ends where there are more. */
 const mostVisits = 100

@@ -1,8 +1,8 @@
 /**
- * Erases participants for as long as it takes, whoever waits for it [SRV2].
+ * Erases participants for as long as it takes, whether or not somebody waits for it [SRV2].
  *
  *   const erasing = createErasing({ erasures, work })
- *   erasing.erase(participant)  → what was erased in all, or undefined: it goes on, and is to be asked for again
+ *   erasing.erase(participant)  → the counts of all that was erased, or undefined: it goes on; ask again
  *   erasing.heard(participant)  the answer has arrived: the next erasure counts from nothing
  */
 import type { Participant } from '../call/call.ts'
@@ -17,7 +17,7 @@ export interface ErasingOptions {
   readonly erasures: Erasures
   /** Erases all that there is, and counts each step that is done. Answers since when tokens do not count. */
   readonly work: (participant: Participant, count: Count) => Promise<number>
-  /** Whoever asks waits for so long, in ms: less than connections live without an answer. */
+  /** How long a request waits for the end, in ms: less than connections live without an answer. */
   readonly answerMs?: number | undefined
 }
 
@@ -26,9 +26,9 @@ export interface Erased extends ErasedCounts {
 }
 
 export interface Erasing {
-  /** Rejects if it could not be done whole: whoever asks again has it go on. What was counted is kept. */
+  /** Rejects if it could not be done whole: the next request goes on. The counts are kept. */
   erase(participant: Participant): Promise<Erased | undefined>
-  /** Whether this process erases somebody now: who asks then joins that. */
+  /** Whether this process erases somebody now: a further request then joins that. */
   isUnderWay(participant: Participant): boolean
   heard(participant: Participant): Promise<void>
 }

@@ -21,6 +21,6 @@ export interface Erasures {
   /** Adds to the counts of a participant. */
   add(participant: string, counts: ErasedCounts): MaybePromise<void>
   counted(participant: string): MaybePromise<ErasedCounts>
-  /** The counts were heard. Some that are old go, too. */
+  /** The client has got the counts. Some that are old go, too. */
   forget(participant: string): MaybePromise<void>
 }

@@ -54,7 +54,10 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
     }
   }
 
-  /** What is of the other side is not the participant's to have. Refused invites are a list of their own, whatever they named. */
+  /**
+   * Entries of the other side do not belong to the participant. Refused invites are a list of their own, whatever they
+   * named.
+   */
   async function entriesOf({ product, role, userId }: Participant, callUuid: string): Promise<TimelineEntry[]> {
     const entries = (await timelines.of(product, callUuid))?.entries ?? []
     return entries.filter(({ what, who }) => what !== 'refused' && who?.user_id === userId && who.role === role)
@@ -82,7 +85,7 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
     }
   }
 
-  /** Who made them is not the participant's to have. */
+  /** The authors of the changes do not belong to the participant. */
   async function* changesOf(participant: Participant): AsyncGenerator<ParticipantExport['changes'][number]> {
     for (let before: string | undefined, isLast = false; !isLast; ) {
       const page = await audit.about(participant, { before, limit: pageSize })

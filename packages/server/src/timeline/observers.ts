@@ -13,7 +13,7 @@ export interface Observers {
   members(call: Call, count: number, woken: number): void
   pushed(result: SentResult, reason: string, sent: Sent): void
   hooked(result: DeliveryResult, attempt: Attempt): void
-  /** The backend was asked about the invite. */
+  /** A question about the invite went to the backend. */
   inviteAsked(asked: InviteAsked): void
 }
 
@@ -23,7 +23,7 @@ export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
       const detail = { connected, registered }
       recorder.record({ product, callUuid }, { what: 'no_device', side: 'callee', detail })
     },
-    // Who they are is not said: only the one who answers is kept.
+    // It does not say who they are: only the member who answers is kept.
     members: ({ product, callUuid }, members, woken) =>
       recorder.record({ product, callUuid }, { what: 'members', side: null, detail: { members, woken } }),
     pushed(result, reason, { device: { participant, deviceId, address }, message, afterMs }) {
@@ -37,7 +37,7 @@ export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
       const detail = { result, after_ms: afterMs, ...(result === 'failed' && { instead: decider.failure }) }
       recorder.record({ product, callUuid }, { what: 'invite_hook', side: null, detail })
     },
-    // What was answered is not said: it is the endpoint's, and an error may name addresses.
+    // It does not have the answer: that is the endpoint's, and an error may name addresses.
     hooked(result, { delivery, endpoint, status, afterMs }) {
       const { subject, type, attempts } = delivery
       if (!type.startsWith('call.')) return

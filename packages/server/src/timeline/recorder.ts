@@ -1,6 +1,7 @@
 /**
- * Writes down what is seen of calls beside their events [TRACE1]: in memory at once, and from there in batches. A call waits
- * for it at its end alone, and not for long, where somebody hears how its media was [STAT1]. What is too much is dropped.
+ * Writes down what is seen of calls beside their events [TRACE1]: in memory at once, and from there in batches. A call
+ * only waits for it at its end, and not for long, if an endpoint gets the report of its media [STAT1]. Entries beyond the
+ * limits are dropped.
  *
  *   const recorder = createRecorder({ store, now, onDropped, onError })
  *   recorder.record(call, { what: 'rung', side: 'callee', sessionId, detail: {} })
@@ -15,12 +16,12 @@ import { createMemberRows, type MemberRows } from './member-rows.ts'
 import { createTraffic, type RelayedData } from './traffic.ts'
 import { createWriteBehind } from './write-behind.ts'
 
-/** What somebody saw, which gets a name; just now, where `at` does not say when. */
+/** A sighting, which gets a name; its time is now, if `at` does not say another. */
 export type Entry = Omit<TimelineRow, 'product' | 'callUuid' | 'id' | 'at'> & Partial<Pick<TimelineRow, 'at'>>
 
 export interface Recorder {
   record(ref: CallRef, entry: Entry): void
-  /** The same under an id, so that it takes the place of the one before; answers the id, a new one where none is given. */
+  /** The same under an id, so that it takes the place of the previous one; answers the id, a new one if none is given. */
   replace(id: string | undefined, ref: CallRef, entry: Entry): string
   /** A call is answered or over: of a call to a group, what was seen before of the member who answered can be stored now. */
   settled(call: Call): void
@@ -41,7 +42,7 @@ export interface RecorderOptions {
   readonly now: () => number
   /** How long calls are kept, in ms: invites that were refused are not kept longer. Null: for ever. */
   readonly retentionMs: number | null
-  /** So many entries were not written since it was said last, and why. */
+  /** This number of entries was not written since the last report, and why. */
   readonly onDropped: (count: number) => void
   /** The first message of its kind was passed on from a side of a call to the other. */
   readonly onFirstRelay?: ((ref: CallRef, side: Side, event: string) => void) | undefined
@@ -51,7 +52,7 @@ export interface RecorderOptions {
 /** How often what waits is written, and how often what was counted joins it. In ms. */
 const writeMs = 1_000
 const countMs = 5_000
-/** When invites that were refused long ago are looked for, in ms: so long after the start, and from then on so often. */
+/** When the recorder looks for invites that were refused long ago, in ms: first after the start, then in each period. */
 const firstPruneMs = 60_000
 const pruneMs = 60 * 60_000
 export function createRecorder(options: RecorderOptions): Recorder {
@@ -86,7 +87,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       traffic.sweep()
       early.sweep(now())
     }
-    // What the store has not taken yet is not asked of it again beside that.
+    // An entry that the store has not taken yet is not sent again at the same time.
     if (rows.isWriting()) return
     try {
       await rows.write()

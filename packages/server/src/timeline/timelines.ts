@@ -14,7 +14,7 @@ export interface Timelines {
 export interface TimelinesOptions {
   readonly calls: Pick<CallStore, 'seen' | 'stepsAfter'>
   readonly timeline: Pick<TimelineStore, 'of'>
-  /** Writes what this process still holds. What others hold comes a second later. */
+  /** Writes what this process still holds. The entries of others come a second later. */
   readonly flush?: () => Promise<void>
 }
 

@@ -45,9 +45,9 @@ interface SideCounts {
 /** RFC 8839 section 5.1. */
 type CandidateType = 'host' | 'srflx' | 'prflx' | 'relay'
 
-/** So many calls are counted at once; of others nothing is. */
+/** The most calls that are counted at once; others have no counts. */
 const mostCalls = 50_000
-/** A call of which nothing was passed on for so long begins a new count, in ms. */
+/** A call without relays for this time begins a new count, in ms. */
 const idleMs = 60_000
 
 export function createTraffic({ now, nextId, write, onFirst }: TrafficOptions): Traffic {
@@ -113,7 +113,7 @@ function kindOf(event: string): keyof SideCounts['kinds'] {
   return event === 'webrtc.answer' ? 'answers' : 'media'
 }
 
-/** What was counted at all. */
+/** The counts that are not zero. */
 function counted(counts: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }

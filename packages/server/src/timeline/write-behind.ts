@@ -19,7 +19,10 @@ export function createWriteBehind(store: Pick<TimelineStore, 'add'>) {
     else waiting.set(name, row)
   }
 
-  /** What waits when it begins, one batch after another. What replaces an entry under way is in the next round. */
+  /**
+   * Writes the entries that wait when it begins, one batch after another. A replacement of an entry under way is in the
+   * next round.
+   */
   async function writeWaiting(): Promise<void> {
     for (let left = waiting.size; left > 0; left -= batchSize) {
       const batch = [...waiting.values()].slice(0, Math.min(batchSize, left))
@@ -44,7 +47,7 @@ export function createWriteBehind(store: Pick<TimelineStore, 'add'>) {
     return round
   }
 
-  /** One round after another; whoever asks during one shares the next. */
+  /** One round after another; requests during one share the next. */
   function write(): Promise<void> {
     if (writing === undefined && next === undefined) return begin()
     next ??= (writing ?? Promise.resolve()).then(begin, begin)
@@ -57,7 +60,7 @@ export function createWriteBehind(store: Pick<TimelineStore, 'add'>) {
     isWriting: () => writing !== undefined,
     /** An entry that its writer does not put. */
     drop: () => void dropped++,
-    /** How many entries were not written since this was asked last. */
+    /** How many entries were not written since the last call of this. */
     takeDropped(): number {
       const count = dropped
       dropped = 0
