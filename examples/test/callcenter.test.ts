@@ -7,7 +7,7 @@ import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 const part = (name: string) => import(join(import.meta.dir, '..', 'callcenter', `${name}.mjs`))
 const { createQueue } = await part('queue')
 const { openHours } = await part('hours')
-const { outcomeText } = await import(join(import.meta.dir, '..', 'callcenter', 'page', 'words.ts'))
+const { aboutText, outcomeText } = await import(join(import.meta.dir, '..', 'callcenter', 'page', 'words.ts'))
 const directory = await makeTemporaryDirectory()
 afterAll(() => directory.remove())
 
@@ -37,6 +37,13 @@ test('the list of calls tells a page that had two calls already from an agent wh
   const textOf = (end_reason: string) =>
     outcomeText({ status: 'rejected', end_reason, caller, callee }, () => caller).text
   expect(['busy', 'declined', 'closed'].map(textOf)).toEqual(['Busy · Ben', 'Declined · Ben', 'We were closed · Ben'])
+})
+
+test('a call says what it is about, or between whom it was', () => {
+  const textOf = (...[caller, callee]: object[]) => aboutText({ caller, callee, context_id: '1042' })
+  expect(textOf(customer('ann'), agent)).toBe('order 1042')
+  expect(textOf(agent, agent)).toBe('between colleagues')
+  expect(textOf(customer('ann'), customer('dan'))).toBe('between customers')
 })
 
 test('nobody waits after giving up, or because the backend refused', () => {

@@ -17,8 +17,11 @@ export function sidesOf({ caller, callee }: DeskCall): { customer: DeskCall['cal
 }
 
 /** The subject of the call: an order, or a question between two colleagues. */
-export const aboutText = ({ caller, callee, context_id }: DeskCall): string =>
-  caller.role === callee.role ? 'between colleagues' : `order ${context_id}`
+export function aboutText({ caller, callee, context_id }: DeskCall): string {
+  if (caller.role !== callee.role) return `order ${context_id}`
+  // An agent may have connected two customers.
+  return caller.role === 'agent' ? 'between colleagues' : 'between customers'
+}
 
 /** The problem with the connection; undefined if there is none. */
 export function connectionText({ name, why }: ConnectionState): string | undefined {
