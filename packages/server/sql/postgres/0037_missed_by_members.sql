@@ -1,6 +1,8 @@
 -- Whether a call to a group rang at a member until it was answered or over: not where the member declined or has left the
 -- group. If nobody answered, such calls are in the history of the member [GROUP1].
 ALTER TABLE call_members ADD COLUMN rang boolean NOT NULL DEFAULT true;
+-- The history of a member reads these, and passes no others over: most calls to a group are answered.
+CREATE INDEX members_rung ON call_members (product, role, user_id, started_at, call_uuid) WHERE rang;
 
 -- A call that is copied from another store may have been declined before it comes, and be over. Its events name those who
 -- declined or left, so an erasure has to find it by them [SRV2].

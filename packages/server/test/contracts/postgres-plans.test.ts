@@ -84,10 +84,10 @@ describe('every read finds its rows through an index', () => {
       FROM generate_series(1, 200000) AS n`)
     await sql.unsafe(`
       INSERT INTO call_events (call_id, version, type, at) SELECT id, v, 'ended', 0 FROM calls, generate_series(1, 2) AS v`)
-    // A hundredth rang at 100 members of a group, user-0 among them, and nobody answered.
+    // A hundredth rang at 100 members of a group, user-0 among them: nobody answered a tenth of them.
     await sql.unsafe(`
-      INSERT INTO call_members (product, role, user_id, started_at, call_uuid)
-      SELECT product, 'patient', 'user-' || member, started_at, call_uuid
+      INSERT INTO call_members (product, role, user_id, started_at, call_uuid, rang)
+      SELECT product, 'patient', 'user-' || member, started_at, call_uuid, started_at % 1000 = 0
       FROM calls, generate_series(0, 99) AS member WHERE started_at % 100 = 0`)
     await sql.unsafe('ANALYZE calls, call_events, call_members')
   }, 240_000)
@@ -215,22 +215,16 @@ describe('every read finds its rows through an index', () => {
   test('[HIST1] [GROUP1] history is merged from three indexes in their own order, nothing is sorted', async () => {
     const text = await plan(historySql, [...busiest, '1200000', 'u', 31])
     expect(text).not.toMatch(/Sort\b(?! Key)/)
-    for (const index of ['calls_by_caller', 'calls_by_callee', 'call_members_pkey'])
-      expect(text).toContain(`Index Scan Backward using ${index}`)
+    for (const scan of [
+      'Scan Backward using calls_by_caller',
+      'Scan Backward using calls_by_callee',
+      'Only Scan Backward using members_rung',
+    ])
+      expect(text).toContain(`Index ${scan}`)
   })
 
-  test('[HIST1] the page of a participant with 20,000 calls reads few rows', async () => {
-    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${historySql}`, [
-      ...busiest,
-      '9223372036854775807',
-      '',
-      101,
-    ])
-    const counts = rows.flatMap((row) =>
-      [...row['QUERY PLAN'].matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n)),
-    )
-    expect(counts.length).toBeGreaterThan(2)
-    expect(Math.max(...counts)).toBeLessThanOrEqual(101)
+  test('[HIST1] [GROUP1] the page of a participant with 20,000 calls, and 1,800 more that others of its group answered, reads few rows', async () => {
+    expect(await mostRead(historySql, [...busiest, '9223372036854775807', '', 101])).toBeLessThanOrEqual(101)
   })
 
   test('[SRV2] a page of a list is read in the order of its index, and reads few rows', async () => {

@@ -68,7 +68,7 @@ describe('every read finds its rows through an index', () => {
     expect(searches).toEqual([
       range('caller'),
       range('callee'),
-      'SEARCH m USING PRIMARY KEY (product=? AND role=? AND user_id=? AND (started_at,call_uuid)<(?,?))',
+      'SEARCH m USING COVERING INDEX members_rung (product=? AND role=? AND user_id=? AND (started_at,call_uuid)<(?,?))',
       byUuid,
     ])
   })

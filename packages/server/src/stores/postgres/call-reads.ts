@@ -115,7 +115,7 @@ const historyHalf = (side: 'caller' | 'callee') => `
 const inOrder = ['started_at', 'call_uuid']
 const missedNames = ['id', ...callColumns].map((name) => `${inOrder.includes(name) ? 'm' : 'calls'}.${name}`).join(', ')
 /**
- * Calls that rang at a member of a group and were not answered, along `call_members`, whose index has their order. Those that
+ * Calls that rang at a member of a group and were not answered, along `call_members`, whose index has them in their order. Those that
  * ring in turn come when they are over: then it is known at whom they rang [GROUP1].
  */
 export const missedSql = `

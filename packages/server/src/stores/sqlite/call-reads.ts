@@ -55,14 +55,14 @@ export const lastAnsweredSql = `
 const askedInOneTurn = 10
 
 /**
- * Columns of calls that rang at a member of a group and were not answered, from `call_members`, whose index has their order.
+ * Columns of calls that rang at a member of a group and were not answered, from `call_members`, whose index has them in their order.
  * Those that ring in turn come when they are over: then it is known at whom they rang [GROUP1].
  */
 export const missedColumns = (names: readonly string[]) =>
   names.map((name) => (inOrder.includes(name) ? `m.${name} AS ${name}` : `calls.${name}`)).join(', ')
 const inOrder = ['started_at', 'call_uuid']
 export const missedFrom = `
-  call_members AS m CROSS JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
+  call_members AS m INDEXED BY members_rung CROSS JOIN calls ON calls.call_uuid = m.call_uuid AND calls.product = m.product
   WHERE m.user_id = ? AND m.role = ? AND m.product = ? AND m.rang = 1 AND calls.accepted_at IS NULL
     AND (calls.ended_at IS NOT NULL OR calls.extra NOT LIKE '%"turns":%')`
 
