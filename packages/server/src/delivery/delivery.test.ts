@@ -287,7 +287,7 @@ test('[RING1] [GROUP1] the ring of a turn stops again, too, and nobody stops who
     ['callee', ['call.ringing']],
   ] as const) {
     const to = { place: 'rung', except: [], member: 'callee' } as const
-    const notice = { to, event: 'call.cancelled', data: {} } as unknown as Notice
+    const notice = { to, event: 'call.cancelled', data: { ended_at: null } } as unknown as Notice
     const { delivery, told, rung, arrive, call } = setUpRing(
       (step) => turnOf(step, inTurn(step.call, 1, 'callee')),
       (ring) => [
