@@ -64,24 +64,7 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     const { key, step } = telling
     // It waits in a log for a client that comes back, perhaps because its peer has heard how the call ended.
     const left = (step.event.moved ?? []).map((move) => notices.tellLeft(key, step, move))
-    return andThen(allDone(left), () => tellOthers(telling))
-  }
-
-  function tellOthers(telling: Telling): MaybePromise<void> {
-    if (isAnswer(telling.step)) return tellAnswer(telling, places, notices)
-    const told: MaybePromise<unknown>[] = notices.tellRung(telling.key, telling.step)
-    for (const side of sides) {
-      const step = stepOf(telling, side)
-      if (step === undefined) continue
-      const applied = places.apply(telling.key, telling.step.call, side, step)
-      if (telling.later === undefined || step.pushes !== undefined) told.push(applied)
-      else {
-        telling.later.push(applied)
-        // It may fail before it is waited for.
-        unawaited(applied, () => {})
-      }
-    }
-    return allDone(told)
+    return andThen(allDone(left), () => tellOthers(telling, places, notices))
   }
 
   return {
@@ -117,6 +100,24 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       )
     },
   }
+}
+
+/** All but those who lost a place by the step. */
+function tellOthers(telling: Telling, places: Places, notices: Notices): MaybePromise<void> {
+  if (isAnswer(telling.step)) return tellAnswer(telling, places, notices)
+  const told: MaybePromise<unknown>[] = notices.tellRung(telling.key, telling.step)
+  for (const side of sides) {
+    const step = stepOf(telling, side)
+    if (step === undefined) continue
+    const applied = places.apply(telling.key, telling.step.call, side, step)
+    if (telling.later === undefined || step.pushes !== undefined) told.push(applied)
+    else {
+      telling.later.push(applied)
+      // It may fail before it is waited for.
+      unawaited(applied, () => {})
+    }
+  }
+  return allDone(told)
 }
 
 /**
