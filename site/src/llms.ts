@@ -1,12 +1,16 @@
 /** llms.txt: what is where, for programs that read text; and each document as Markdown beside its page. */
-import { type Site, withoutCode } from './pages.ts'
+import { type Site, withoutFences } from './pages.ts'
 
-/** The first sentence of a document, without its links. */
-function summaryOf(text: string): string {
-  const paragraph = withoutCode(text.replaceAll(/<!--[\s\S]*?-->/g, ''))
+/** The first sentence of a document, without its links. A list of contents is none, nor is a label such as `**Decision.**`. */
+export function summaryOf(text: string): string {
+  const paragraph = withoutFences(text.replaceAll(/<!--[\s\S]*?-->/g, ''))
     .split(/\n\n+/)
-    .find((part) => /^[A-Z*[]/.test(part.trim()))
-  const plain = (paragraph ?? '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll(/[*\n]+/g, ' ')
+    .find((part) => /^(?!Contents:)[A-Z*[`]/.test(part.trim()))
+  const plain = (paragraph ?? '')
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/^\s*\*\*\w+\.\*\* /, '')
+    .replaceAll('*', '')
+    .replaceAll('\n', ' ')
   return /^.*?\.(?= |$)/.exec(plain.trim())?.[0] ?? plain.trim()
 }
 
@@ -16,13 +20,17 @@ export function llmsText(site: Site, base: string): string {
     ['Guides', /^(index$|guide\/|examples\/)/],
     ['Documents', /^(?!generated\/)[^/]+$/],
     ['Tables printed from the code', /^generated\//],
-    ['Optional', /^(packages|decisions)\//],
+    ['Packages', /^packages\//],
+    ['Decisions', /^decisions\//],
   ]
   const placed = new Set<string>()
   const lists = sections.map(([title, pattern]) => {
     const pages = site.pages.filter(({ path }) => pattern.test(path) && !placed.has(path))
     for (const { path } of pages) placed.add(path)
-    const lines = pages.map((page) => `- [${page.title}](${base}${page.path}.md): ${summaryOf(page.text)}`)
+    const lines = pages.map(
+      (page) =>
+        `- [${page.path === 'index' ? 'Five minutes' : page.title}](${base}${page.path}.md): ${summaryOf(page.text)}`,
+    )
     return `## ${title}\n\n${lines.join('\n')}\n`
   })
   const machines = `## For machines\n\n- [OpenAPI](${base}generated/openapi.json): the REST API and the webhooks.

@@ -42,9 +42,9 @@ export const assetPath = (file: string) => file.replace(/^docs\//, '')
 const isAsset = (file: string) => /\.(json|png)$/.test(file)
 const isElsewhere = (href: string) => /^[a-z]+:|^#/.test(href)
 
-export function withoutCode(text: string): string {
-  return text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '').replaceAll(/`[^`\n]*`/g, '')
-}
+export const withoutFences = (text: string): string => text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
+
+const withoutCode = (text: string): string => withoutFences(text).replaceAll(/`[^`\n]*`/g, '')
 
 /** The path that a link of a document means, from the root of the project. */
 function meant(source: string, href: string): string {
