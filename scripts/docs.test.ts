@@ -44,7 +44,7 @@ function wrongIn(document: string, text: string): string[] {
 test('every file and test that a document links to is there', () => {
   const texts = documents.map((document) => [document, readFileSync(join(root, document), 'utf8')] as const)
   expect(texts.flatMap(([document, text]) => wrongIn(document, text))).toEqual([])
-  // Where nothing was found, nothing was compared.
+  // If nothing was found, nothing was compared.
   const compared = texts.flatMap(([document, text]) => namedIn(document, text)).flatMap(({ tests }) => tests)
   expect(compared.length).toBeGreaterThan(50)
 })

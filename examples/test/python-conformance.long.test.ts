@@ -52,7 +52,7 @@ test('the phone in Python keeps every rule that the kit looks at', async () => {
         }
       }
       if (line.type !== 'do') return
-      // Where the service sends it away, it ends.
+      // If the service sends it away, it ends.
       if (line.action === 'connect') start()
       else if (line.action === 'call') type(`invite ${peer}`)
       else if (typed[line.action] !== undefined) type(typed[line.action] ?? '')

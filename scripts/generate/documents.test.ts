@@ -239,7 +239,7 @@ describe('the pages', () => {
     )
     const notices = [...decidedSteps().flatMap(({ event }) => event.notices), ...leftNotices()]
     const told = notices.flatMap(({ data }) => ('reason' in data ? [data.reason] : []))
-    // Where the product or its backend refuses an invite, nobody hears of it but who asked.
+    // If the product or its backend refuses an invite, only its caller hears of it.
     const untold: readonly string[] = ['refused', 'unavailable']
     expect([...new Set(told)].sort()).toEqual(
       Object.keys(endReasons)

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os'
 
-/** Answers how many cores were idle, on average, since it was asked last: also those of who gives way to anybody. */
+/** Answers how many cores were idle, on average, since the last call: also those of processes that give way to anybody. */
 export function watchIdleCores(): () => number {
   let before = timesOf()
   return () => {

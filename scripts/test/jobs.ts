@@ -61,7 +61,7 @@ export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
   )
 }
 
-/** What wants a core, and nobody's answer in time: whoever else wants the core gets it first. */
+/** A job that wants a core, and nobody's answer in time: any other job gets the core first. */
 export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
   return /^packages\/([^/]+\/src\/|server\/test\/model\/(mutants|explore)\.test)/.test(file)
 }

@@ -12,7 +12,7 @@ export interface Program {
   remove(): void
 }
 
-/** Where it will be, in a folder of its own. */
+/** The path of the program, in a folder of its own. */
 export function placeProgram(root: string): Program {
   const folder = mkdtempSync(join(tmpdir(), 'ringwire-program-'))
   const file = join(folder, 'ringwire')

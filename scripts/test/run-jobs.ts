@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly jobs: readonly Job[]
   readonly env?: Readonly<Record<string, string>>
   readonly jobTimeoutMs?: number
-  /** How many cores were idle since this was asked last. */
+  /** How many cores were idle since the last call. */
   readonly idleCores?: () => number
   /** What the browser that the jobs share has used until now, in s. */
   readonly browserCpuS?: () => number
@@ -155,7 +155,7 @@ export async function runJobs(options: RunOptions): Promise<Total> {
   const beside = given.jobs.filter(onlyComputes)
   const queue = given.jobs.filter((job) => !onlyComputes(job))
   let browsing = false
-  /** Never two in the browser at once; whoever finds nothing else ends, and the one there goes on. */
+  /** Never two in the browser at once; a worker that finds nothing else ends, and the one there goes on. */
   function takeNext(): Job | undefined {
     const at = queue.findIndex((job) => !browsing || !usesBrowser(job))
     return at < 0 ? beside.shift() : queue.splice(at, 1)[0]

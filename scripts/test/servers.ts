@@ -7,7 +7,7 @@ import { startSharedBrowser } from '../browser.mjs'
 import { cpuSecondsOf } from './cpu-time.ts'
 
 export interface SharedServers {
-  /** Where the jobs find them. */
+  /** The environment in which the jobs find them. */
   readonly env: Readonly<Record<string, string>>
   /** What the browsers have used until now. */
   browserCpuS(): number

@@ -112,7 +112,7 @@ function subscribeThere(subscription: Subscribed['subscription']): void {
   })
 }
 
-/** Sound arrives, and is no silence: more of it than there was a moment ago. */
+/** Sound arrives, and is not silence: more of it than there was a moment ago. */
 export async function hears(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const { kept } = window as unknown as { kept: RTCPeerConnection[] }

@@ -50,7 +50,7 @@ interface Reading {
 
 export async function measureFloods(bench: Bench): Promise<MeasurementResult> {
   const enemy = new Generator(bench.placement.generatorCores[0] ?? null)
-  // Where he has a core with the calls, what he does there is not what the service feels.
+  // If he has a core with the calls, what he does there is not what the service feels.
   enemy.giveWay()
   const readings = new Map<FloodName, Reading[]>()
   const busy: number[] = []

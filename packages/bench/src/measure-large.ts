@@ -156,7 +156,7 @@ async function askAll({ placement, directory, say }: Bench, settings: Record<str
   return taken
 }
 
-/** An erasure that takes longer than a request is asked for again. */
+/** An erasure that takes longer than a request is repeated. */
 async function answered(port: number, { path, method = 'GET' }: Ask): Promise<number> {
   const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
   const began = performance.now()

@@ -79,7 +79,7 @@ export function comparison(what: string, against: string, rounds: number[], goal
   return { what, against, ratio: spread(rounds), rounds, goal }
 }
 
-/** Judged by the median; null where there is no goal. */
+/** Judged by the median; null if there is no goal. */
 export function met({ ratio, goal }: Comparison): boolean | null {
   if (goal === null) return null
   return goal.bound === 'at least' ? ratio.median >= goal.value : ratio.median <= goal.value

@@ -48,7 +48,7 @@ export function addEndpoint(port: number, url: string): Promise<void> {
   return ask(port, 'POST', 'webhooks', { url }, productKey)
 }
 
-/** The backend of that product is asked about each of its invites. */
+/** The backend of that product decides on each of its invites. */
 export function setInviteHook(port: number, url: string, key: ProductKey): Promise<void> {
   return ask(port, 'PATCH', 'product', { invite_url: url }, key)
 }

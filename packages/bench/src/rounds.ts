@@ -21,7 +21,7 @@ const disturbedShare = 0.1
 
 /**
  * Measures every key once per round. A round in whose middle the cores moved, or others used the server's core, compares
- * nothing: it is repeated, at most half as often as good ones were asked for, so that a run ends in time on any machine.
+ * nothing: it is repeated, at most half as often as good ones are needed, so that a run ends in time on any machine.
  */
 export async function alternate<Key extends string, Value>(
   bench: Pick<Bench, 'distance'>,

@@ -150,7 +150,7 @@ describe('a call', () => {
     fake.socket.fails('CALL_GLARE', { call_uuid: uuid(1) }, 'call.invite')
     fake.socket.replies('call.ack', { call_uuid: uuid(1), status: 'accepted' }, 'call.accept')
     expect([incoming, fake.client.calls, call.callUuid]).toEqual([[], [call], uuid(1)])
-    // And where it was no glare, it rings.
+    // If it was not glare, it rings.
     const other = fake.client.call({ userId: 'other', role: 'agent' })
     const theirs = active(uuid(2), {
       ...{ status: 'ringing', direction: 'incoming', holds_place: false },

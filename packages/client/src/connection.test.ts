@@ -408,7 +408,7 @@ describe('a token that cannot be used', () => {
       () => new Response('<html><title>Oops</title></html>', { status: 500 }),
       () => ({ error: 'no session' }),
       () => Promise.reject(new TypeError('Failed to fetch')),
-      // It is no subprotocol, which a real WebSocket refuses at once.
+      // It is not a subprotocol, which a real WebSocket refuses at once.
       () => ({ ...tokenFor(fake, 3_600_000), ws_url: 'bad' }),
     ]
     let asked = 0

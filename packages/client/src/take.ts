@@ -51,7 +51,7 @@ export function createTake(client: CallClient): Take {
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function become(found: readonly ActiveCall[]): void {
-    // What was asked before a take still says that the call is at the other device.
+    // A list from before a take still says that the call is at the other device.
     const takeable = found.filter(({ elsewhere, call_uuid }) => elsewhere && !own.live.has(call_uuid))
     const isSame = takeable.length === calls.length && takeable.every((it, i) => it.call_uuid === calls[i]?.callUuid)
     if (isSame) return

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Call, CallState } from './types.ts'
 import { endAndAnswer, holdAndAnswer, swap } from './waiting.ts'
 
-/** A call of which everything is noted that is asked of it. */
+/** A call that notes every request to it. */
 function callIn(name: string, asked: string[], who: string, accept: () => Promise<void> = async () => {}) {
   const state = { name, ...(name === 'ringing' && { direction: 'incoming' }) } as CallState
   const call = {

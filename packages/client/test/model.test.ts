@@ -113,7 +113,7 @@ function check({ sides }: World): void {
   for (const { it, heard, calls } of sides) {
     const uuids = it.client.calls.map(({ callUuid }) => callUuid)
     expect(new Set(uuids).size).toBe(uuids.length)
-    // Nobody is told twice that the same call comes in.
+    // Nobody hears twice that the same call comes in.
     const told = it.incoming.map(({ callUuid }) => callUuid)
     expect(new Set(told).size).toBe(told.length)
     expect(it.client.calls.every(({ state }) => state.name !== 'over')).toBe(true)
@@ -123,7 +123,7 @@ function check({ sides }: World): void {
   }
 }
 
-/** Everybody is back, everything that was asked is answered, and nothing is on its way. */
+/** Everybody is back, every request is answered, and nothing is on its way. */
 async function settle({ service, sides }: World): Promise<void> {
   for (const { network } of sides) network.mend()
   await Promise.all(sides.map(({ it }) => online(it)))
@@ -152,7 +152,7 @@ async function recordsOf(service: Service, { it }: Side): Promise<Row[]> {
   return (await service.history(await service.token({ user_id: it.userId, role: it.role }), '?limit=100')).data
 }
 
-/** What each side was told about the end of a call is what the history says; nobody asks twice for a token. */
+/** Each side heard the end of a call that the history has; nobody asks twice for a token. */
 async function compare({ service, sides }: World): Promise<void> {
   const records = new Map((await recordsOf(service, sides[0])).map((row) => [row.call_uuid, row]))
   for (const { it, tokens, calls, delivered, peer } of sides) {
@@ -167,7 +167,7 @@ async function compare({ service, sides }: World): Promise<void> {
       if (wasTold && state.reason === ownReasons.lost) expect(row?.status).toBe(state.status)
       else if (wasTold) expect([row?.status, row?.end_reason]).toEqual([state.status, state.reason])
       const other = [...peer().calls].find(({ callUuid }) => callUuid === call.callUuid)
-      // An acknowledged relay is in the peer's log [EXT3]; a log that was lost was told to media.
+      // An acknowledged relay is in the peer's log [EXT3]; media heard of a log that was lost.
       const isWhole = other !== undefined && state.name !== 'over' && !peer().resynced.has(other)
       if (isWhole) expect(peer().heard.get(other)).toEqual(delivered.get(call) ?? [])
     }

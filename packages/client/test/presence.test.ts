@@ -109,7 +109,7 @@ test('[PRES1] others are watched: who was known stays so, and who is not watched
   await online(it)
   presence.watch([agent(ben)])
   await sees(presence, { [ben]: { online: true } })
-  // More than one a second: the last one counts, and nobody is told of a limit.
+  // More than one a second: the last one counts, and no limit shows.
   presence.watch([agent(ben), agent(eva)])
   expect(presence.peers).toMatchObject([{ online: true }, { online: undefined }])
   presence.watch([agent(zoe)])

@@ -3,7 +3,7 @@ import { createDemo } from '../src/demo.ts'
 
 const host = '127.0.0.1:8080'
 const options = {
-  // Port 9 (discard) is where nothing listens: these tests are about what happens before a token is asked for.
+  // Port 9 (discard) is where nothing listens: these tests are about what happens before the request for a token.
   serviceUrl: () => 'http://127.0.0.1:9',
   keyId: 'key',
   secret: 'product-secret-that-stays-here',

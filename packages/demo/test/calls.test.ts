@@ -117,7 +117,7 @@ test('[INV6] both call each other at the same moment: the second invite joins th
 test('mute and camera off stop what is sent, and go back on', async () => {
   const { customer, agent, close } = await together()
   await connect(customer, agent, 'video')
-  /** The stage tells what was asked for; the sender has another track a moment later. */
+  /** The stage shows the wish; the sender has another track a moment later. */
   const sends = (...wanted: (readonly [string, boolean] | [])[]) =>
     customer.page.waitForFunction((wanted) => {
       const senders = window.ringwireDemo.peerConnection?.getSenders() ?? []

@@ -136,7 +136,7 @@ test('[README] a phone that needs nothing but WebSocket: a call with picture, an
   for (const page of [ann, ben]) await showsPicture(page)
   await ben.evaluate('phone.hangUp()')
   await ann.waitForFunction(() => document.querySelector('video')?.srcObject === null)
-  // Whoever stays would answer the next call to Ben.
+  // A page that stays would answer the next call to Ben.
   for (const page of [ann, ben]) await page.context().close()
 }, 240_000)
 
@@ -162,7 +162,7 @@ test("[guide] a page of one's own: a call with picture, which goes on when a pag
   await server.stop()
 }, 240_000)
 
-/** What a socket with this token is told first. */
+/** The first message to a socket with this token. */
 async function firstWord(token: string): Promise<object> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/ws`, ['jwt', token])
   const first = await new Promise<string>((resolve) => {

@@ -101,7 +101,7 @@ export class Client {
     this.text(JSON.stringify({ event, request_id: requestId, data }))
   }
 
-  /** The next unread message with this event (and whatever else is asked of it), waiting for it if need be. */
+  /** The next unread message with this event (and the other conditions), waiting for it if need be. */
   next(event: string, matches: (message: Received) => boolean = () => true): Promise<Received> {
     const fits = (message: Received) => message.event === event && matches(message)
     const index = this.unread.findIndex(fits)

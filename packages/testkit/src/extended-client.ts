@@ -12,7 +12,7 @@ export interface ExtendedClientOptions {
   readonly can?: string | undefined
   /** Comes back by itself whenever its socket is gone. */
   readonly persistent?: boolean
-  /** Where it comes back to, as a load balancer sends it; without it, to the same node. */
+  /** The address to which it comes back, as a load balancer sends it; without it, to the same node. */
   readonly nextUrl?: () => string
   /** Gets every message as it comes; without it they wait for `next`. */
   readonly listener?: (message: ExtendedMessage) => void
@@ -85,7 +85,7 @@ export class ExtendedClient {
     return this.pushes.map(({ event }) => event)
   }
 
-  /** Where it is now, as a resume would say it. */
+  /** Its position now, as a resume would say it. */
   get point(): ResumePoint | undefined {
     return this.session.point
   }
@@ -214,7 +214,7 @@ export class ExtendedClient {
     this.socket?.send(...texts)
   }
 
-  /** The next unread message with this event (and whatever else is asked of it), waiting for it if need be. */
+  /** The next unread message with this event (and the other conditions), waiting for it if need be. */
   next(event: string, matches: (message: ExtendedMessage) => boolean = () => true): Promise<ExtendedMessage> {
     const fits = (message: ExtendedMessage) => message.event === event && matches(message)
     const index = this.unread.findIndex(fits)

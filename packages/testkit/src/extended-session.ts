@@ -22,7 +22,7 @@ export class ExtendedSession<A extends Asked> {
   private nextN = 1
   private unanswered: A[] = []
 
-  /** Where it is now, as a resume says it. */
+  /** Its position now, as a resume says it. */
   get point(): ResumePoint | undefined {
     return this.id === '' ? undefined : { session_id: this.id, epoch: this.epoch, seq: this.seq, n: this.replied }
   }
@@ -39,7 +39,7 @@ export class ExtendedSession<A extends Asked> {
     return this.unanswered.find(of)
   }
 
-  /** `auth.ok`: answers what is to be sent again, and what was asked in a session that is over. */
+  /** `auth.ok`: answers the requests to send again, and those of a session that is over. */
   open(data: { session_id: string; epoch: string; recovered: boolean; handled: number }): { again: A[]; lost: A[] } {
     const { recovered, handled } = data
     const isFirst = this.id === ''
@@ -74,7 +74,7 @@ export class ExtendedSession<A extends Asked> {
     const asked = this.unanswered.find((each) => each.requestId === requestId)
     if (asked === undefined) return undefined
     this.replied = Math.max(this.replied, asked.n)
-    // Requests take effect one after another: what was asked before it and needs no reply is through.
+    // Requests take effect one after another: an earlier one that needs no reply is through.
     this.unanswered = this.unanswered.filter(
       (each) => each !== asked && (each.n > asked.n || each.requestId !== undefined),
     )

@@ -6,7 +6,7 @@ export interface ExtendedMessage extends Received {
   readonly version?: number
 }
 
-/** Where a client says that it was [RES1]; anything goes, tests lie here. */
+/** The position that a client gives [RES1]; anything goes, tests lie here. */
 export interface ResumePoint {
   readonly session_id: string
   readonly epoch: string

@@ -34,9 +34,10 @@ function watchStalls(): () => number {
 const stalledMs = watchStalls()
 
 /**
- * A bound for something that has to be soon, in whole ms. It is as given where a core is free. Where more processes want to
- * run than there are cores, it is as many times longer: whoever waits for a core waits longer, and that is nobody's fault.
- * And it is longer by what this process stood still, as it does where the machine does. So ask for it after the wait.
+ * A bound for something that has to be soon, in whole ms. It is as given where a core is free. If more processes want to
+ * run than there are cores, it is as many times longer: a process that waits for a core waits longer, and that is
+ * nobody's fault. And it is longer by what this process stood still, as it does where the machine does. So ask for it
+ * after the wait.
  */
 export function soon(ms: number): number {
   return Math.ceil(ms * busyness() + stalledMs())
@@ -62,9 +63,9 @@ const firstPauseMs = 2
 const longestPauseMs = 50
 
 /**
- * Resolves when something is so that nobody tells of. The time in ms is a bound for failures, `soon()` of it, never a pace:
- * where what is awaited can be told of (a message, a line of a log), await that. A failure says `what` was awaited; a function is
- * asked for it then, and can say how far it came.
+ * Resolves when something is so that nobody tells of. The time in ms is a bound for failures, `soon()` of it, never a
+ * pace: if something announces it (a message, a line of a log), await that. A failure says `what` was awaited; a function
+ * gives it then, and can say how far it came.
  */
 export async function until(what: string | (() => string), isSo: () => unknown, ms = 45_000): Promise<void> {
   const begin = performance.now()

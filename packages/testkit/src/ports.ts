@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 
 /*
- * Ports below those that the system gives to whoever asks for any, as each connection does: nobody gets one of them by
- * chance before it is used. Each process begins somewhere else, and gives none out twice until it has been through them all.
+ * Ports below those that the system gives out for "any", as for each connection: nobody gets one of them by chance before
+ * it is used. Each process begins somewhere else, and gives none out twice until it has been through them all.
  */
 const first = 10_000
 const end = Math.max(firstGivenOut(), first + 1_000)

@@ -19,7 +19,7 @@ export interface RunningProcess {
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
 const patienceMs = 30_000
-/** After that a process that was asked to end is killed. */
+/** After that a process that does not end is killed. */
 const stopMs = 5_000
 
 /** Starts a program and listens to what it says. Nothing of the tests' own environment but PATH and HOME reaches it. */

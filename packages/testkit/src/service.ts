@@ -28,16 +28,16 @@ export class Service {
   protected readonly command: readonly string[] = program
   /** Its own address, once it has been started. */
   protected address = ''
-  /** What it logged itself, where it is no process. */
+  /** Its own log, if it is not a process. */
   protected logged = ''
   private readonly runs: RunningProcess[] = []
 
-  /** Where requests go. */
+  /** The address for requests. */
   get url(): string {
     return this.address
   }
 
-  /** Where the next client connects. Of several nodes each has its turn, whatever requests go between. */
+  /** The address for the next client. Of several nodes each has its turn, whatever requests go between. */
   nextUrl(): string {
     return this.address
   }

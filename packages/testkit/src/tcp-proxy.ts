@@ -182,7 +182,7 @@ export class TcpProxy {
     return `http://${this.host}`
   }
 
-  /** Where clients of the service connect. */
+  /** The address for clients of the service. */
   get wsUrl(): string {
     return `ws://${this.host}/v1/ws`
   }

@@ -39,7 +39,7 @@ async function answers(port: number): Promise<void> {
 export async function startTurnServer(secret: string = crypto.randomUUID()): Promise<TurnServer> {
   const directory = await makeTemporaryDirectory()
   let secrets: readonly string[] = [secret]
-  // coturn cannot be told "any".
+  // coturn does not take "any".
   let port = await freeUdpPort()
 
   async function launch(isFirst = false): Promise<RunningProcess> {

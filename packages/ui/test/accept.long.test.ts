@@ -17,7 +17,7 @@ declare global {
     mediaOptions: CallMediaOptions
     /** All that were made, those that are closed too. */
     connections: RTCPeerConnection[]
-    /** What was asked of getUserMedia. */
+    /** The constraints given to getUserMedia. */
     asked: MediaStreamConstraints[]
   }
 }

@@ -45,7 +45,7 @@ async function denyCamera(page: Page): Promise<void> {
 
 declare global {
   interface Window {
-    /** What was asked for, where `denyCamera` stands before the devices. */
+    /** The wishes, if `denyCamera` stands before the devices. */
     wishes: MediaStreamConstraints[]
   }
 }
@@ -291,7 +291,7 @@ describe('on React', () => {
     await ann.reload()
     await ann.waitForSelector(named)
     expect(await serious(ann)).toEqual([])
-    // Both were refused with one prompt; both are asked for again, and the microphone is the one that was chosen.
+    // Both were refused with one prompt; both are requested again, and the microphone is the one that was chosen.
     await ann.evaluate(() => window.wishes.splice(0))
     const chosen = await ann.getByLabel('Microphone', { exact: true }).locator('option').last().getAttribute('value')
     await ann.getByLabel('Microphone', { exact: true }).selectOption(chosen)

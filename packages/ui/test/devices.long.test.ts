@@ -24,14 +24,14 @@ afterAll(async () => {
 
 declare global {
   interface Window {
-    /** What was asked for since the page was loaded. */
+    /** The requests since the page was loaded. */
     asked: MediaStreamConstraints[]
     /** The name of the error that a camera fails with from now on. */
     cameraFails?: string
   }
 }
 
-/** Notes what is asked for. With `lacks`, this machine has neither microphone nor camera. */
+/** Notes the requests. With `lacks`, this machine has neither microphone nor camera. */
 async function watchDevices(page: Page, { lacks = false } = {}): Promise<void> {
   await page.addInitScript((lacks) => {
     const { mediaDevices } = navigator

@@ -32,7 +32,7 @@ export interface Dialect {
   leave(pair: Pair): Promise<void>
   /** What a client must send now and then to stay connected; the server does not answer it. */
   heartbeat: string | null
-  /** Where messages are numbered in both directions, as in Ringwire's extended mode. */
+  /** Set if messages are numbered in both directions, as in Ringwire's extended mode. */
   numbered?: Numbered
 }
 

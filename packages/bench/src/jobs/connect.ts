@@ -15,7 +15,7 @@ export async function prepareConnect(job: ConnectJob): Promise<Prepared> {
   const credentials = await within(WITHIN_MS, 'Credentials', dialect.credentials(job.target.port, ids))
   const clients: Client[] = []
   const { promise: broken, reject } = Promise.withResolvers<never>()
-  // A client that is lost while idle is reported by whoever waits next.
+  // A client that is lost while idle is reported by the next one that waits.
   broken.catch(() => {})
   const open = async (i: number) => {
     const client = await openClient(dialect, job.target.port, ids[i]!, credentials[i]!)

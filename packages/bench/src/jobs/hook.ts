@@ -1,4 +1,5 @@
-// From `call.invite` to `call.ringing` in one product, while people of another one invite whose backend is asked.
+// From `call.invite` to `call.ringing` in one product, while people of another product invite, whose backend decides on
+// that.
 import { participantId } from '../candidate.ts'
 import type { Client, Pair } from '../dialects/dialect.ts'
 import { members } from '../dialects/dialect.ts'

@@ -47,7 +47,7 @@ export interface CallJob {
   target: Target
   calls: number
   pairs: number
-  /** The number of calls that begin each second, on each pair in turn. Without it each begins when the one before is over. */
+  /** The number of calls that begin each second, on each pair in turn. Without it each begins when the previous one is over. */
   perSecond?: number
   firstPair?: number
   spread?: Spread
@@ -88,7 +88,7 @@ export interface GroupJob {
   size: number
 }
 
-/** The invites of a `RingJob` on one node, while people of another product invite, whose backend is asked about that. */
+/** The invites of a `RingJob` on one node, while people of another product invite, whose backend decides on that. */
 export interface HookJob {
   kind: 'hook'
   target: Target
@@ -156,7 +156,7 @@ export interface Result {
   /** Bytes on the wire of one relayed message. */
   clientFrameBytes: number
   serverFrameBytes: number
-  /** By the microsecond; only filled where one thing waits for the one before. */
+  /** By the microsecond; only filled if one thing waits for the previous one. */
   latencies: number[]
   /** Each latency in microseconds, where they may be long. */
   samples?: number[]

@@ -1,4 +1,4 @@
-// Candidates both ways between pairs, a constant number in flight: whoever receives one sends the next.
+// Candidates both ways between pairs, a constant number in flight: the receiver of one sends the next.
 import { SIDES, type Side } from '../candidate.ts'
 import { type Client, type Dialect, other, type Pair } from '../dialects/dialect.ts'
 import { loadBetween, readLoad } from '../proc.ts'

@@ -44,7 +44,7 @@ export async function ringAgain(
   return { ...plainResult(calls, load), latencies: latencies.counts() }
 }
 
-/** Nanoseconds until the callee was told. */
+/** Nanoseconds until the callee heard of the call. */
 async function ring(caller: Client, callee: Client): Promise<number> {
   const invite = { callee_user_id: callee.id, callee_role: 'callee' }
   const before = Bun.nanoseconds()

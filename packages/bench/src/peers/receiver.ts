@@ -1,12 +1,12 @@
-// Who hears of calls: takes webhooks and pushes, notes when each came, and answers at once. It says what came to who asks.
-// Asked about an invite, it refuses it at once, or never answers.
+// Who hears of calls: takes webhooks and pushes, notes when each came, and answers at once. It reports everything that came
+// on request. Asked about an invite, it refuses it at once, or never answers.
 interface Heard {
   webhooks: number
   /** Came a second time, or before an older one of its call. */
   wrong: number
   /** When the last one came, in ms since the epoch. */
   lastAt: number
-  /** From the time of the event until it was here, in microseconds; those since it was asked last. */
+  /** From the time of the event until it was here, in microseconds; those since the last question. */
   latencies: number[]
 }
 

@@ -24,7 +24,7 @@ function track(kind: string): FakeTrack {
   return made as never
 }
 
-/** Unplugged, or ended by whoever made it. */
+/** Unplugged, or ended by its maker. */
 function end(device: FakeTrack): void {
   device.readyState = 'ended'
   device.dispatchEvent(new Event('ended'))
@@ -209,7 +209,7 @@ test('a process that never answers is given up after 15 s, and what it makes lat
     expect(await opened).toBe('PROCESS_TIMEOUT')
     expect(it.capture.state().slots.audio).toEqual({ name: 'lost', code: 'PROCESS_TIMEOUT' })
     expect([it.sent.audio, microphone.readyState]).toEqual([null, 'ended'])
-    // It is asked for again as any other that is lost.
+    // It is opened again like any other that is lost.
     void it.capture.retry().catch(() => {})
     expect(it.attempts).toHaveLength(2)
   } finally {

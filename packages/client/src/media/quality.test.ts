@@ -4,7 +4,7 @@ import type { FlowStats, MediaStats } from './types.ts'
 
 const flow = (loss: number | undefined): FlowStats => ({ bitsPerSecond: 0, packets: 50, loss })
 
-/** One look, a second after the one before. */
+/** One look, a second after the previous one. */
 function look({
   heard = 0,
   sent = 0,

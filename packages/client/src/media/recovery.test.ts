@@ -50,7 +50,7 @@ test('a connected path that brings nothing though the peer sends gets two new co
   const look = (times: number, arrived: boolean, isDue = true) => {
     for (let i = 0; i < times; i++) recovery.looked(arrived, isDue)
   }
-  // A peer that sends nothing is no reason.
+  // A peer that sends nothing is not a reason.
   look(60, false, false)
   look(5, false)
   look(1, true)
@@ -147,7 +147,7 @@ test('a connection that works is left alone when the service is back, unless sig
   clock.pass(60_000)
   expect(restarts).toEqual([])
   recovery.resync()
-  // New credentials on a path that works change its state by nothing, and are asked for once.
+  // New credentials on a path that works change its state by nothing, and are requested once.
   clock.pass(60_000)
   expect(restarts).toEqual([{ at: 60_000, fresh: false }])
 })

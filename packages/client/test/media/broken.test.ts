@@ -115,7 +115,7 @@ test('a camera that another program has, then one that is unplugged in the call'
   })
 }, 240_000)
 
-/** This Chromium has no prompts and opens whatever is asked for. Here it asks its own permissions first, as with them. */
+/** This Chromium has no prompts and opens every device. Here it asks its own permissions first, as with them. */
 async function heedPermissions(page: Page): Promise<void> {
   await page.evaluate(() => {
     const { mediaDevices, permissions } = navigator

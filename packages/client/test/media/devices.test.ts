@@ -48,7 +48,7 @@ test('a muted microphone sends silence, a muted camera sends nothing; both come 
       await loopback.until(() => callee.state.receiving.video)
       const open = await second()
       await Promise.all([caller.setMuted('audio', true), caller.setMuted('video', true)])
-      // What was on its way arrives; the peer is told by what no longer comes.
+      // What was on its way arrives; the peer notices by what no longer comes.
       await loopback.until(() => !callee.state.receiving.video)
       await second()
       const muted = await second()

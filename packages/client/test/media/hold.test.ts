@@ -115,7 +115,7 @@ describe('[HOLD1] one page with both ends', () => {
         await Promise.all([pair.caller.start(), pair.callee.start()])
         // A browser only measures the loudness of what it plays.
         pair.callee.attach(document.createElement('audio'))
-        // Nobody is heard but the music.
+        // Nothing sounds but the music.
         await pair.caller.setMuted('audio', true)
         pair.accept()
         await Promise.all([flowing(pair.caller), flowing(pair.callee)])

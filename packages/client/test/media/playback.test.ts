@@ -37,7 +37,7 @@ function printed(page: Page): () => Promise<string> {
   }
 }
 
-/** Runs in the page: a call whose other side is heard by a `<video>`. */
+/** Runs in the page: a call whose other side plays in a `<video>`. */
 function play(capturesLater: boolean): void {
   window.addEventListener('load', async () => {
     const { createPair, flowing, ownStream } = window.loopback

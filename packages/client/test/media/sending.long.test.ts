@@ -86,7 +86,7 @@ test('what the application makes of a camera is sent in its place; where that fa
       await caller.setMuted('video', true)
       const off = [...opened, ...made].map(({ readyState }) => readyState)
       await caller.setMuted('video', false)
-      // Another camera: what came of the one before is stopped with it.
+      // Another camera: the track of the previous one is stopped with it.
       await caller.switchDevice('video', {})
       const states = [...opened, ...made].map(({ readyState }) => readyState)
       fails = true

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { openPhone, type Phone, pairOf } from './support/people.ts'
 import { type Phones, startPhones } from './support/phones.ts'
 
-/* Transfers, in real browsers: who is transferred is seen and heard by the target [XFER1]. */
+/* Transfers, in real browsers: the target sees and hears the transferred side [XFER1]. */
 
 let phones: Phones
 beforeAll(async () => {

@@ -8,7 +8,7 @@ export interface Person {
   readonly userId: string
   readonly role: 'customer' | 'agent'
   readonly client: CallClient
-  /** Why tokens were asked for, one entry each. */
+  /** Why the client asked for tokens, one entry each. */
   readonly tokens: TokenReason[]
   readonly states: ConnectionState[]
   readonly incoming: Call[]

@@ -65,7 +65,7 @@ export async function measureFlow(
 
 /**
  * Sound in every window, and pictures in all of them together: a browser that is short of processor time or bandwidth
- * sends sound and leaves out frames. Where more processes want to run than there are cores, a window or two may be silent.
+ * sends sound and leaves out frames. If more processes want to run than there are cores, a window or two may be silent.
  */
 export function expectFlow(flow: readonly FlowWindow[], kinds: readonly ('audio' | 'video')[]): void {
   if (kinds.includes('audio')) {

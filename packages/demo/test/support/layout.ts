@@ -9,7 +9,7 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
     const faults: string[] = []
     const dialog = document.querySelector('dialog[open]')
     const isSeen = (element: Element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true })
-    // That of the security code is there while it is closed.
+    // The panel of the security code is there while it is closed.
     const panel = [...document.querySelectorAll('.rw-panel')].find(isSeen)
     const nameOf = (element: Element) =>
       element.getAttribute('data-testid') ?? element.getAttribute('aria-label') ?? element.className

@@ -62,7 +62,7 @@ test('[GROUP1] an answer that is told when the call is over goes to those at who
   expect([rungTo(answered, all), rungTo(soon, all), rungTo(late, all)]).toEqual([[bob, carol], [bob, carol], [bob]])
   const dave = { ...bob, userId: 'dave' }
   expect([carol, dave, alice].map((one) => sideAbout(soon, one))).toEqual(['callee', 'callee', 'caller'])
-  // Who declined is named in what is kept.
+  // The kept call names members who declined.
   expect([carol, dave, alice].map((one) => sideAbout(late, one))).toEqual([undefined, 'callee', 'caller'])
 })
 

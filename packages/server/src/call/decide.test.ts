@@ -32,7 +32,7 @@ const reject = (actor: Actor, reason: string | null = null, rung: readonly strin
 
 const bobMobile = actorOf(bob, 'b-2', 'mobile')
 
-/** What became of the call, and who is told what, in one line each. */
+/** The state of the call, and the receivers of each notice, in one line each. */
 function outcome(decision: Decision) {
   if (!decision.ok) return decision.code
   const { call, steps } = decision

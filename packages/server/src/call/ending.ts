@@ -53,7 +53,7 @@ export function endedFor(call: AnsweredCall, next: Call, by: By | null, now: num
   return steps.map(({ call, event }) => ({ call: { ...call, transferredTo: next.callUuid }, event }))
 }
 
-/** An answer may be told late. For so long after its ring would have been over, a call that ends says where it rang. In ms. */
+/** An answer may be delivered late. For this time after its ring would have been over, a call that ends says where it rang. In ms. */
 const untoldMs = 60_000
 
 /**

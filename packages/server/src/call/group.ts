@@ -12,8 +12,8 @@ import { withoutTurn } from './turns.ts'
 type MemberCommand = Extract<CallCommand, { readonly actor: Actor }>
 
 /**
- * What somebody hears who has no side of the call: a member, or a stranger. Undefined for a member at whom it rings, who
- * declines, or whose call is over: that is decided as for any callee.
+ * The answer for somebody who has no side of the call: a member, or a stranger. Undefined for a member at whom it rings,
+ * who declines, or whose call is over: that is decided as for any callee.
  */
 export function refuseOutsider(call: Call, command: MemberCommand): Decision | undefined {
   const { group } = call

@@ -39,7 +39,7 @@ export function forgetMember(call: LiveCall, userId: string, now: number): Decis
 
 function withoutTrace(group: CallGroup, userId: string): CallGroup {
   const { members, declined, left = [] } = group
-  // Who declined is among the members.
+  // The members include those who declined.
   if (![...members, ...left].includes(userId)) return group
   const isOther = (each: string) => each !== userId
   const rest = members.includes(userId) ? withoutMember(group, userId) : group

@@ -83,7 +83,7 @@ test('[PEER1] [END5] the second who closes has the shorter time, and the whole o
     back('callee'),
     away('caller', now - 2_000, now - 2_000 + peerLostMs),
   ] as never)
-  // It was told of the other one's absence when that had its whole time.
+  // It heard of the other one's absence when that had its whole time.
   expect(news(both(now - 9_000), arrive)).toEqual([back('callee')] as never)
 })
 
@@ -108,7 +108,7 @@ test('[PEER1] a client that was told to come back is away when its time for that
   expect(news(told, arrive)).toEqual([])
   const late = answeredCall({ callerPlace: leftBy(aliceOne, now - 1_101, true, false, 1_101) })
   expect(news(late, { type: 'time' })).toEqual([away('callee', now - 1_101, now - 1_101 + peerLostMs)] as never)
-  // Whoever answers, or takes the other place, hears nothing of it before.
+  // A session that answers, or takes the other place, hears nothing of it before.
   const ringing = ringingCall({ callerPlace: leftBy(aliceOne, now - 1_000, true, false, 1_100) })
   expect(news(ringing, { type: 'accept', actor: bobOne })).toEqual([])
   const both = answeredCall({

@@ -30,7 +30,7 @@ const cancel = (actor: Actor): CallCommand => ({ type: 'cancel', actor, reason: 
 const aliceTablet = actorOf(alice, 'a-2', 'tablet')
 const bobMobile = actorOf(bob, 'b-2', 'mobile')
 
-/** The end of a call and who is told of it. */
+/** The end of a call and the receivers of it. */
 const ended = ({ steps }: ReturnType<typeof ask>) =>
   steps.map(({ call, event }) => [call.status, event.notices.map(({ to, event: name }) => `${name} to ${to.place}`)])
 const refusal = (decision: ReturnType<typeof ask>) => (decision.ok ? undefined : decision.code)

@@ -52,7 +52,7 @@ function groupOutcome(call: CallView, entries: readonly TimelineEntry[], a: stri
 
 type MemberCounts = Readonly<Partial<Record<'members' | 'rang' | 'woken', number>>>
 
-/** What was counted at different places is in several entries. */
+/** Counts from different places are in several entries. */
 function membersIn(entries: readonly TimelineEntry[]): MemberCounts {
   const details = entries.filter(({ what }) => what === 'members').map(({ detail }) => detail)
   const counts = details.flatMap((detail) => Object.entries(detail).filter(([, value]) => typeof value === 'number'))

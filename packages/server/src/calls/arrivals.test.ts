@@ -218,7 +218,7 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
   const next = again(callee)
   // It was read that the call rings, and is to be read whether it still does.
   inBetween.plan(async () => {
-    // Nobody is told of the answer yet.
+    // Nobody has the answer yet.
     isAway = true
     await domain.calls.verb(callee.actor, 'accept', callUuid, null)
     await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false, cause: 'lost' })

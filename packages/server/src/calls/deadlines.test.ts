@@ -64,7 +64,7 @@ function lostSince(call: AnsweredCall, since: number): AnsweredCall {
   return { ...call, version: call.version + 1, calleePlace: { ...call.calleePlace, state: 'vacant', since } }
 }
 
-/** What is asked of the calls, one after another; `next` resolves with the next. */
+/** The commands to the calls, one after another; `next` resolves with the next. */
 function listen(answer: (command: CallCommand) => Call) {
   const asked: CallCommand[] = []
   let heard = Promise.withResolvers<CallCommand>()

@@ -37,7 +37,7 @@ test('[PUSH2] a call that was answered elsewhere, of which nobody told this node
   const call = await domain.store.load(ref)
   if (call?.status !== 'ringing') throw new Error('It does not ring.')
   const { call: answered, event } = accepted(call, call.startedAt)
-  // Nothing is owed to whoever is on a node that serves.
+  // A participant on a node that serves is owed nothing.
   const calleePlace = { ...held(callee.id), node: domain.node }
   await domain.store.transition(call, () => ({ steps: [{ call: { ...answered, calleePlace }, event }] }))
   expect(quiet).toEqual([])

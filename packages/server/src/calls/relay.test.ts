@@ -30,7 +30,7 @@ async function setUp(options: DomainOptions = {}): Promise<Pair> {
   return { domain, caller, callee: await connectPeer(domain, somebody()) }
 }
 
-/** A call in which both have spoken; from now on appends of relays are asked of `onAppend` first. */
+/** A call in which both have spoken; from now on appends of relays go to `onAppend` first. */
 async function setUpRelays(onAppend: (real: () => AppendResult, push: Push) => AppendResult | Promise<AppendResult>) {
   let listens = false
   const pair = await setUp({

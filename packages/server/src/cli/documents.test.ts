@@ -7,7 +7,7 @@ import { createProgram } from './program.ts'
 /* Most commands of the documents are run by the tests of their pages. This holds all of them against the command line, those
    inside a sentence too: a command or an option that was renamed is found wherever it is named. */
 
-// No command is run, so nothing is asked of the world outside.
+// No command runs, so nothing reaches the world outside.
 const program = createProgram({} as Surroundings, () => {})
 const rows = tableOf(program)
 const groups = new Set(rows.flatMap(({ path }) => (path.length > 1 ? [path[0]] : [])))

@@ -7,7 +7,7 @@ import { runWorkers, type WorkerProcess, type WorkersOptions } from './workers.t
 
 const ask = () => Promise.reject(new Error('nobody asks'))
 
-/** What no real worker does when it is asked to; the rest is shown with processes in test/workers. */
+/** No real worker does these things on request; the rest is shown with processes in test/workers. */
 function setUp(given: Partial<WorkersOptions> = {}) {
   const loaded = loadConfig({
     DATABASE_URL: 'postgres://127.0.0.1/calls',

@@ -66,6 +66,6 @@ test('[OTEL1] what cannot be respected is refused or said, and a secret is never
     'OTEL_BSP_SCHEDULE_DELAY has no effect on Ringwire',
     'OTEL_TRACES_SAMPLER has no effect on Ringwire',
   ])
-  // Where traces are off, nothing of it concerns the service.
+  // If traces are off, nothing of it concerns the service.
   expect(load({ ...others, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_TRACES_EXPORTER: 'zipkin' }).warnings).toEqual([])
 })

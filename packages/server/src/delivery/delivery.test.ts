@@ -53,7 +53,7 @@ function setUp(openedAt = 0, onRang?: (call: Call, members: number) => void) {
   const broken = { on: false }
   /** Rings wait for it on their way; they may arrive and nobody hears of that. */
   const way: { until?: Promise<void>; isUnknown?: boolean } = {}
-  /** After which versions the store was asked for steps, and what that answers instead. */
+  /** After which versions the steps were read, and the answer of the store instead. */
   const reads: number[] = []
   const reading: { instead?: Promise<readonly Step[]> } = {}
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
@@ -93,7 +93,7 @@ function setUp(openedAt = 0, onRang?: (call: Call, members: number) => void) {
     committed.push(...steps)
     leave(...steps.map(({ call }) => call.version))
   }
-  /** As whoever commits: what everybody was told of is not left any more. */
+  /** As a committing process: a step that has reached everybody is not left any more. */
   async function apply(step: Step): Promise<void> {
     if (!committed.some(({ call }) => call.version === step.call.version)) {
       committed.push(step)
@@ -206,7 +206,7 @@ function setUpRing(change: (step: Step) => Step = (step) => step, rest?: (ring: 
 test('[RING1] a ring that comes after another node has told of the end stops again', async () => {
   for (const how of ['learn', 'hear', 'catchUp'] as const) {
     const { delivery, told, reads, final, rung, arrive } = setUpRing()
-    // Where it does not ring yet the other node tells nobody.
+    // If it does not ring yet, the other node delivers nothing.
     delivery.hear(callKey(final.call), 2)
     if (how === 'learn') delivery.learn(final.call)
     const caughtUp = how === 'catchUp' && delivery.catchUp(final.call)
@@ -219,7 +219,7 @@ test('[RING1] a ring that comes after another node has told of the end stops aga
   }
 })
 
-/** What nobody waits for takes no time of its own in these tests. */
+/** In these tests a step that nobody waits for takes no time of its own. */
 async function untilTold(told: readonly string[], count: number): Promise<void> {
   for (let turns = 0; told.length < count && turns < 100; turns++) await Promise.resolve()
 }
@@ -476,7 +476,7 @@ test('[REL2] an answer closes the gate of a place before kept relays go out, and
   const { promise: isFound, resolve: find } = Promise.withResolvers<void>()
   const sessions = {
     confirm() {},
-    // Its owner is found later than whoever is asked next.
+    // Its owner is found later than the next one.
     async apply(id: string, { isAnswered, early, version }: SessionStep) {
       if (id !== sessionId) return []
       if (isAnswered && early === undefined) await isFound

@@ -18,12 +18,13 @@ export interface Delivery extends Pick<KnownCalls, 'hear' | 'learn' | 'sweep'> {
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
    * nobody has handed on yet go first. False where it cannot be handed on now, because the sessions' store is away: it is
-   * undelivered then. Never rejects. `first`: something else that has to be told before, while others wait for this one.
+   * undelivered then. Never rejects. `first`: something else that has to be delivered before, while others wait for this
+   * one.
    */
   apply(step: Step, first?: Promise<void>): MaybePromise<boolean>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
   adopt(call: LiveCall): MaybePromise<void>
-  /** Hands on a step again at start, whoever was told of it before: nobody's session is known any more. */
+  /** Hands on a step again at start, whichever sessions had it before: no session is known any more. */
   tellAgain(step: Step): MaybePromise<boolean>
   /** Hands on what was committed to a call and not handed on by anybody. */
   catchUp(call: Call): Promise<CaughtUp>
@@ -41,10 +42,10 @@ export interface DeliveryOptions
     Pick<HandingOnOptions, 'stepsAfter' | 'onToldLeft'> {
   readonly sessions: SessionPushes & SessionPlaces
   readonly now: () => number
-  /** What is left of a call that not everybody is known to have been told of; oldest version first. */
+  /** The rows of a call that may not have reached everybody; oldest version first. */
   readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
   readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
-  /** Lets other nodes know of a step before its news arrives there, and that everybody was told of it. */
+  /** Lets other nodes know of a step before its news arrives there, and that it has reached everybody. */
   readonly nodes: Pick<Nodes, 'tell' | 'told'>
   /** Called with every version that this process learns: time may have something to do with it. */
   readonly onApplied: (call: Call) => void
@@ -81,7 +82,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
     const { version } = step.call
     const upTo = toldOf(key)
-    // A process that stood still knows what was told before that: others may have told this, and what came after it.
+    // A process that stood still knows what was delivered before that: others may have delivered this, and later steps.
     const isLate = now() - step.event.at > lateMs
     if (!isLate && upTo >= version) return
     // Nobody else has heard of a call that has just begun.

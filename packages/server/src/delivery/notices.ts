@@ -25,7 +25,7 @@ import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/session
 export interface NoticesOptions {
   readonly sessions: SessionPushes & Pick<SessionPlaces, 'apply'>
   readonly now: () => number
-  /** A call began to ring at its group: so many members had a session [GROUP1]. */
+  /** A call began to ring at its group: `members` of them had a session [GROUP1]. */
   readonly onRang?: ((call: Call, members: number) => void) | undefined
 }
 
@@ -40,7 +40,7 @@ export interface Notices {
   tellLeft(key: string, step: Step, move: PlaceMove): MaybePromise<unknown>
 }
 
-/** Milliseconds after the end of a call in which a callee that could not be rung in time is told of ring and end [RING1]. */
+/** Milliseconds after the end of a call in which a callee that could not be rung in time hears of ring and end [RING1]. */
 const lateRingMs = 10_000
 
 export function createNotices({ sessions, now, onRang }: NoticesOptions): Notices {
@@ -100,13 +100,13 @@ export function createNotices({ sessions, now, onRang }: NoticesOptions): Notice
   }
 }
 
-/** What a session is told whose place another one has by now. */
+/** The notice for a session whose place another one has by now. */
 export function leftNotice({ call, event }: Step, { side, taken }: PlaceMove): Notice {
   const data = elsewhereData(call, taken ? 'taken_elsewhere' : 'answered_elsewhere', event.by)
   return { to: { place: side }, event: 'call.cancelled', data }
 }
 
-/** What the session is told that has the place of a side. */
+/** The pushes for the session that has the place of a side. */
 export function pushesTo(key: string, { call, event }: Step, side: Side): readonly Push[] {
   const noticed = event.notices.filter(({ to }) => to.place === side).map((notice) => pushOf(key, call, notice))
   // After the notices of the same version: a session counts them apart.

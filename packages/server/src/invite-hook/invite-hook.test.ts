@@ -57,7 +57,7 @@ test('[HOOK5] the same question joins the one that is open; another call is anot
   resolve({ decision: 'refuse', reason: 'late' })
   expect(await Promise.all(verdicts)).toEqual(Array(3).fill({ decision: 'refuse', reason: 'late' }))
   expect([decider.of('joined').length, asked.map(({ result }) => result)]).toEqual([2, ['refuse', 'refuse']])
-  // It is over: who asks again is told anew.
+  // It is over: a new question gets a new answer.
   decider.about('joined', () => ({ decision: 'allow' }))
   expect(await hook.ask(one, never)).toEqual({ decision: 'allow' })
 })

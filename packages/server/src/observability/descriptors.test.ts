@@ -50,7 +50,7 @@ test('[MET2] newcomers get in exactly as long as the service says that they do',
   const descriptors = createDescriptors({ limit: 100, count: () => open })
   for (open = 60; open < 100; open++) {
     const isAdmitted = descriptors.admits()
-    // Its socket is open when it is asked for.
+    // Its socket is open at the time of the question.
     open++
     expect([open, descriptors.roomForNewcomer() === 'free']).toEqual([open, isAdmitted])
     open--

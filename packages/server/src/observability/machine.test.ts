@@ -20,7 +20,7 @@ function createWorker() {
     worker,
     asked,
     questions,
-    /** Answers what it was asked last. */
+    /** Answers the last question. */
     say: (said: unknown) => asked.at(-1)?.resolve(said as never),
     async end() {
       end.resolve()

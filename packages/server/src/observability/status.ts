@@ -3,7 +3,7 @@ import type { PeerNode } from '../ports/nodes.ts'
 import type { Family } from './families.ts'
 import type { HealthReport } from './health.ts'
 
-/** What operators are told: of one process, or of a machine with several [ADM1, ADM2]. */
+/** The data for operators: of one process, or of a machine with several [ADM1, ADM2]. */
 export interface Status {
   families(): MaybePromise<readonly Family[]>
   live(): MaybePromise<HealthReport>

@@ -58,7 +58,7 @@ test('[HOOK4] no request goes anywhere but to the public internet', () => {
   }
 })
 
-/** Address blocks of the IANA registries that are no public unicast: special-purpose, multicast, and IPv6 outside 2000::/3. */
+/** Address blocks of the IANA registries that are not public unicast: special-purpose, multicast, and IPv6 outside 2000::/3. */
 const specialIPv4 = [
   '0.0.0.0/8 0.0.0.0/32 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.0.0/29',
   '192.0.0.8/32 192.0.0.9/32 192.0.0.10/32 192.0.0.170/32 192.0.0.171/32 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24',

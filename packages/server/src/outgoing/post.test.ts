@@ -73,7 +73,7 @@ test('[HOOK4] a name that means another address the second time: the connection 
   let asked = 0
   const port = await serve((request, response) => response.end(request.headers.host))
   const visits = await forbiddenAt(port)
-  // The first look is what is checked. Whoever looked a second time before connecting would be led astray.
+  // The first look is what is checked. A second look before connecting would be led astray.
   const turning = async () => [asked++ % 2 === 0 ? '127.0.0.1' : '127.0.0.2']
   const url = `http://turning.example:${port}/`
   expect(await ask(url, { resolve: turning })).toEqual({ ok: true, status: 200, body: `turning.example:${port}` })
@@ -263,7 +263,7 @@ test('[HOOK4] a connection is kept for the same name alone, and asks for no name
   for (let n = 0; n < 20; n++) expect(await bodyOf('one.example')).toBe('0')
   expect(await bodyOf('two.example')).toBe('1')
   expect(await bodyOf('one.example')).toBe('0')
-  // Those that are asked at once have one each.
+  // Requests at the same time have one each.
   expect((await Promise.all([1, 2, 3].map(() => bodyOf('one.example')))).sort()).toEqual(['0', '2', '3'])
   expect(looked).toBe(4)
 })

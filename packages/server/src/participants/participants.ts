@@ -43,14 +43,14 @@ export interface ParticipantsOptions {
   readonly forgetMember: (participant: Participant) => Promise<unknown>
   /** Writes what this process still holds for timelines. */
   readonly flush: () => Promise<void>
-  /** Others serve beside this process. */
+  /** Other processes serve as well. */
   readonly hasOthers: () => boolean
   readonly now: () => number
-  /** Whoever has somebody erased waits for so long, in ms; tests wait less. */
+  /** How long a request to erase somebody waits, in ms; tests wait less. */
   readonly answerMs?: number
 }
 
-/** So long it may take until the last socket is gone, in ms. */
+/** How long it may take until the last socket is gone, in ms. */
 const leaveMs = 5_000
 const lookMs = 20
 /** Within that others have written what they hold of somebody whose sockets are closed, in ms. */
@@ -61,8 +61,8 @@ export interface Participants {
   /** `until`: tokens that are issued before it do not count either; in ms since the epoch, as `readUntil` answers it. */
   disconnect(participant: Participant, until?: number): Promise<number>
   /**
-   * Undefined if it goes on, and rejects if it could not be done whole: then it is to be asked for again. The answer says how
-   * much was erased in all since `erasureHeard`.
+   * Undefined if it goes on, and rejects if it could not be done whole: then the caller has to ask again. The answer says
+   * how much was erased in all since `erasureHeard`.
    */
   erase(participant: Participant): Promise<Omit<ParticipantErased, 'success'> | undefined>
   /** Whether this process erases somebody now: a request for the same joins that. */
@@ -106,7 +106,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     await forgetMember(participant)
     await online.erase(participant)
     await count('devices', await devices.forgetAll(participant))
-    // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
+    // As long as the calls name it: that is how its entries are found. Sightings from here on go with the names.
     await timeline.forgetParticipant(participant, (entries) => count('timelineEntries', entries))
     await calls.erase(participant, (erased) => count('calls', erased))
     await webhooks.erase(participant, (deliveries) => count('webhookDeliveries', deliveries))
@@ -132,7 +132,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
     async disconnect(participant, until = 0) {
       const before = Math.max(now(), until)
       await revoked.revoke(participant, before)
-      // Whoever may not come back is not woken either; who may registers again [PUSH1].
+      // A participant who may not come back is not woken either; one who may registers again [PUSH1].
       await devices.forgetAll(participant)
       return before
     },

@@ -24,7 +24,7 @@ function setUp() {
   const away = new StoreError('unavailable', 'away')
   const failing = new Set<string>()
   const calling = new Set<string>()
-  /** How many were asked for in each read of the calls. */
+  /** How many people each read of the calls had. */
   const reads: number[] = []
   const onRead: { next?: () => void } = {}
   /** The sessions that got a push. */

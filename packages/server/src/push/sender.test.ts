@@ -160,7 +160,7 @@ test('[PUSH2] an origin that hangs delays no other one, and what waits for it is
   await Promise.all(hanging.slice(2_100))
   expect([asked.length, sent.length, new Set(sent)]).toEqual([100, 100, new Set(['dropped'])])
   expect(await sender.send(browserAt('https://serves.example'), message())).toBe('accepted')
-  // Nine more of them: every place is taken, and who gives up leaves it to whoever waits.
+  // Nine more of them: every place is taken, and a push that gives up leaves its place to one that waits.
   const call = new AbortController()
   const others = Array.from({ length: 900 }, (_, n) => {
     const origin = `https://${n % 9}.hangs.example`

@@ -3,7 +3,7 @@ import { createTurns } from './turns.ts'
 
 const never = new AbortController().signal
 
-/** Turns, and actions that go on until they are told to end. */
+/** Turns, and actions that go on until the test ends them. */
 function setUp(atOnce: number, atOnceEach: number, waiting = 100, waitingEach = 100) {
   const turns = createTurns({ atOnce, atOnceEach, waiting, waitingEach })
   const began: string[] = []
@@ -19,7 +19,7 @@ function setUp(atOnce: number, atOnceEach: number, waiting = 100, waitingEach = 
       })
       return { taken }
     },
-    /** Ends it, and lets whoever is next begin. */
+    /** Ends it, and lets the next one begin. */
     async end(name: string) {
       ends.get(name)?.()
       await Bun.sleep(0)

@@ -78,7 +78,7 @@ test('[EXT4] [ORD2] a relay that is sent again is taken once; one that was refus
   const results = [11, 10, 10, 11, 12].map((n) => table.append(id, { ...relay(String(n), n), forPlace: true }))
   expect(results).toEqual(['sent', 'late', 'late', 'kept', 'sent'])
   expect(handed).toEqual(['11', '12'])
-  // So it is for who takes its place.
+  // So it is for the next holder of its place.
   connect('b')
   table.move('call', id, 'b', true)
   expect(table.append('b', { ...relay('10', 10), forPlace: true })).toBe('late')

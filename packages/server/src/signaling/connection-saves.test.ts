@@ -94,7 +94,7 @@ test('[EXT3] a base client gets what its peer sends before that is saved, and no
   push(base, 'relay 1', 1, false)
   push(base, 'relay 2', 2, false)
   expect([base.writeAhead(world.now), base.writtenSeq, world.wire]).toEqual([true, 2, ['relay 1', 'relay 2']])
-  // The end is told of when it is saved, and nothing comes before what was sent before it.
+  // The end goes out when it is saved, and nothing overtakes earlier messages.
   push(base, 'relay 3', 3, false)
   push(base, 'end', 4, true)
   expect(base.writeAhead(world.now)).toBe(false)

@@ -85,7 +85,7 @@ test('[ENV5] a store that is away: SERVICE_UNAVAILABLE, retryable, and no bug', 
   for (const kind of ['unavailable', 'unknown'] as const) {
     const { ask, failures } = setUp({ verb: () => Promise.reject(new StoreError(kind, 'disk I/O error')) })
     expect((await ask(end)).error).toEqual(errorBody('SERVICE_UNAVAILABLE'))
-    // It is told that the store refused something.
+    // It hears that the store refused something.
     expect(failures).toMatchObject([{ error: { name: 'StoreError', kind }, event: 'call.end' }])
   }
 })

@@ -118,7 +118,7 @@ describe('[ORD1] while a relay is on its way', () => {
     take(inbox, 'a:1>', 'a:3>', 'b:4')
     expect(started).toEqual(['a:1>', 'a:3>', 'b:4'])
     expect(started.map(aheadOf)).toEqual([undefined, 1, 3])
-    // That one is no relay: what comes next waits for it.
+    // This one is not a relay: later messages wait for it.
     take(inbox, 'a:5>')
     expect(started).toHaveLength(3)
     await finish('b:4')

@@ -59,7 +59,7 @@ test('[GROUP1] [TRACE1] what was seen of the member who answers is stored from t
   await harness.store().transition(call, () => ({ steps: [answer] }))
   recorder.settled(answer.call)
   recorder.settled(answer.call)
-  // What comes late of another one is not the callee's.
+  // A late entry of another member is not the callee's.
   recorder.record(call, { ...rung({ member: 'eve', isLate: true }), member: 'eve' })
   await recorder.flush()
   const all = await store.of(call)

@@ -153,7 +153,7 @@ function createEntries(
   }
 }
 
-/** So many refused invites a second, and of one participant a minute: any uuid can be named in one. */
+/** The most refused invites a second, and of one participant a minute: any uuid can be named in one. */
 const mostRefused = 20
 export const mostRefusedOfOne = 5
 

@@ -16,7 +16,7 @@ const queries: readonly string[] = dashboard.panels.flatMap(({ targets }: { targ
   targets.map(({ expr }) => expr),
 )
 
-/** The metrics that there are, and what of a histogram is asked for. */
+/** The metrics that there are, and the parts of a histogram that alerts use. */
 const meter = createMetrics({ node: 'n', version: '1', stores: ['database'] })
 const machine = createMachine({ workers: 2, ownCounts: () => [] })
 const served = [

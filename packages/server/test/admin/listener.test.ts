@@ -209,7 +209,7 @@ test('[ADM1] wrong tokens are counted and limited, by address; over the limit a 
   const service = await startObserved({ RINGWIRE_ADMIN_TOKEN: token })
   try {
     const url = await adminUrlOf(service)
-    // Right ones, and none, are no guesses.
+    // Right ones, and none, are not guesses.
     for (let i = 0; i < 30; i++) expect((await fetch(`${url}/healthz`, bearer(token))).status).toBe(200)
     for (let i = 0; i < 30; i++) expect((await fetch(`${url}/healthz`)).status).toBe(401)
     const guess = (given: string) => fetch(`${url}/healthz`, bearer(given))

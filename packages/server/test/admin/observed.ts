@@ -13,7 +13,7 @@ export async function startObserved(env: Record<string, string> = {}): Promise<S
   }
 }
 
-/** Where the service says that operators find it. */
+/** The address at which operators find it, as the service says. */
 export async function adminUrlOf(service: Service): Promise<string> {
   const find = () => /"url":"([^"]+)","message":"listening for operators"/.exec(service.log)?.[1]
   await until('it says where operators find it', () => find() !== undefined)

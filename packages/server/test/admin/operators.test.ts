@@ -225,7 +225,7 @@ test('[ADM2] without a token there is no page', async () => {
   }
 })
 
-test('[ADM2] wrong tokens in the form are guesses like others; one address asks so much and no more', async () => {
+test('[ADM2] wrong tokens in the form are guesses like others; one address has a limited number of them', async () => {
   const guessed = await startObserved({ RINGWIRE_ADMIN_TOKEN: token })
   try {
     const guessedUrl = await adminUrlOf(guessed)

@@ -1,7 +1,7 @@
 import { Random } from '../fuzz/random.ts'
 import { role } from './person.ts'
 
-/** What the backend of a run says about an invite [HOOK5]: by its uuid, however often it is asked. */
+/** The decision of a run's backend about an invite [HOOK5]: by its uuid, also if it is repeated. */
 export type Decision = 'allow' | 'refuse' | 'redirect' | 'late' | 'nothing' | 'nonsense'
 
 const reason = 'closed'

@@ -5,11 +5,11 @@ import type { Hook } from './recording.ts'
 export const failures = { 'status 500': 500, silent: 'hang', closing: 'close' } as const satisfies Record<string, Reply>
 export type Failure = keyof typeof failures
 
-/** A webhook endpoint that is real, fails when it is told to, and keeps all that came. */
+/** A webhook endpoint that is real, fails on request, and keeps all that came. */
 export class Endpoint {
   readonly hooks: Hook[] = []
   private readonly receiver: Receiver
-  /** What it was told to do, and by how many; the last one counts. */
+  /** The orders to fail, and by how many; the last one counts. */
   private readonly failing: { readonly how: Failure }[] = []
   /** How often it failed each event, by id. */
   private readonly failed = new Map<string, number>()

@@ -3,7 +3,7 @@ import type { Header } from './recording.ts'
 /** What goes wrong in every run. */
 const always = ['node killed', 'node terminated', 'node stopped'] as const
 const ofPostgres = ['PostgreSQL killed', 'PostgreSQL stopped'] as const
-/** Where several nodes share a Redis; of a cluster it is one master each time. */
+/** Faults if several nodes share a Redis; of a cluster it is one master each time. */
 const shared = [
   'node cut from PostgreSQL',
   'node cut from Redis',
@@ -12,7 +12,7 @@ const shared = [
   'Redis emptied',
   'keys evicted',
 ] as const
-/** Where there are webhook endpoints. */
+/** Faults if there are webhook endpoints. */
 export const ofEndpoints = ['endpoint fails', 'node killed before delivery'] as const
 /** A node's people go on elsewhere meanwhile; those of all nodes cannot. */
 const lasting = ['node stopped for a minute', 'all nodes stopped'] as const

@@ -215,7 +215,7 @@ function faultsOfEndpoints(endpoints: readonly Endpoint[], node: NodeProcess, ra
   return [...faults, killBeforeDelivery(endpoints, node, random)]
 }
 
-/** Where nobody calls just then, or the store is away, the node is killed with nothing under way. In ms. */
+/** If nobody calls just then, or the store is away, the node is killed with nothing under way. In ms. */
 const committedWithinMs = 3_000
 
 /** kill -9 when events are committed and no endpoint has answered. */

@@ -38,7 +38,7 @@ export class NodeProcess {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'ringwire-chaos-'))
   private child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
   private log = ''
-  /** It was asked to end. */
+  /** A signal asked it to end. */
   private ending = true
   private isDisposed = false
 
@@ -110,7 +110,7 @@ export class NodeProcess {
     this.crashes.push({ node: this.index, at: this.options.at(), code, log: this.log.slice(-2_000) })
   }
 
-  /** Why it does not start, for whoever wants to know. */
+  /** Why it does not start. */
   get lastLog(): string {
     return this.log
   }
@@ -126,7 +126,7 @@ export class NodeProcess {
     await this.child?.exited
   }
 
-  /** SIGTERM; one that does not end with code 0, or not at all, is told of as a crash. */
+  /** SIGTERM; a node that does not end with code 0, or not at all, is reported as a crash. */
   async terminate(): Promise<void> {
     this.ending = true
     this.child?.kill('SIGTERM')

@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly users: number
   /** A backend decides on each invite [HOOK5]. */
   readonly decides?: true
-  /** Where all that was seen is written to, whatever the verdict. */
+  /** The file for the whole recording, whatever the verdict. */
   readonly record: string | null
 }
 

@@ -241,7 +241,7 @@ export class Person {
       ringing.known = true
       this.run(this.answer(ringing))
     } else if (frame.event === 'call.accepted') call?.answer()
-    // Where another phone of the same person answered, the call goes on.
+    // If another phone of the same person answered, the call goes on.
     else if (frame.event === 'call.cancelled') call?.end()
     else if (endedAt !== undefined && endedAt !== null) call?.end()
   }

@@ -4,7 +4,7 @@ import { faultKindsOf } from './fault-kinds.ts'
 import type { Header, Recording } from './recording.ts'
 import { storyOf, visitsOf } from './story.ts'
 
-/** Violations that are printed one by one, and of those whose calls, or sockets, are told in full. */
+/** Violations that are printed one by one, and of those whose calls, or sockets, are shown in full. */
 const printed = { violations: 50, stories: 3 } as const
 /** A run of this many seconds has each kind of fault this many times. */
 const longRunS = 1_200

@@ -19,7 +19,7 @@ const groupNames = ['first', 'second'] as const
 const groupSize = 4
 /** The shortest that a group may ring, in ms. */
 const groupRingMs = 5_000
-/** One of so many people has two phones, and goes on with a call of one of them on the other [TAKE1]. */
+/** One of this many people has two phones, and goes on with a call of one of them on the other [TAKE1]. */
 const twoPhonesOf = 5
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */

@@ -29,7 +29,7 @@ export function storyOf({ header, traces, calls, events, hooks }: Recording, cal
   return inOrder(`Call ${call}:`, lines, header.faults)
 }
 
-/** How far back it is told how somebody's sockets came and went, in ms. */
+/** How far back a story shows how somebody's sockets came and went, in ms. */
 const visitsMs = 20_000
 
 /** The sockets of one person until an instant, those that came to nothing too, in the order of time: lines to read. */

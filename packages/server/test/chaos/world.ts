@@ -56,7 +56,7 @@ export interface World {
   readonly query: Query
   /** Several nodes share one Redis, or the masters of a cluster; one node has its sessions in memory. */
   readonly redis: SharedRedis | undefined
-  /** Each is told of every call. */
+  /** Each gets every call. */
   readonly endpoints: readonly Endpoint[]
   /** Of each of several nodes its own ways to the stores; to a cluster there is nothing between. */
   readonly links: readonly { readonly postgres: TcpProxy; readonly redis: TcpProxy | undefined }[]
@@ -164,7 +164,7 @@ async function createLinks(
   return Promise.all(Array.from({ length: nodeCount }, one))
 }
 
-/** Where a node finds the stores; of several there is something between. */
+/** The URLs of the stores for a node; of several nodes something is between. */
 function urlsThrough(
   databaseUrl: string,
   redisUrl: string | undefined,

@@ -67,7 +67,7 @@ test('only the owner reads the address; it is gone after a stop, and after kill 
   await second.ended
   expect(existsSync(file())).toBe(true)
   expect(await printedUrl(elsewhere)).toBe('ws://127.0.0.1:8080/v1/ws')
-  // What stands there is no address: the file was written by something else.
+  // The text there is not an address: the file was written by something else.
   writeFileSync(file(), `${process.pid} http://127.0.0.1:1/elsewhere\n`)
   expect(await printedUrl(elsewhere)).toBe('ws://127.0.0.1:8080/v1/ws')
   const third = await box.serve()

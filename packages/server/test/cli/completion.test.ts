@@ -59,7 +59,7 @@ for (const [shell, complete] of Object.entries(shells)) {
         // The command that is meant where none is named.
         ['ringwire token --us', ['--user']],
         ['ringwire token ver', ['verify']],
-        // A value is no command.
+        // A value is not a command.
         ['ringwire token --product verify --us', ['--user']],
         ['ringwire keys create --product ', []],
         ['ringwire products set shop --busy ', ['allow', 'reject']],

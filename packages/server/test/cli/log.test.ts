@@ -176,7 +176,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
     ['call.invite', 'RATE_LIMITED', undefined],
     ['webrtc.offer', 'INVALID_PAYLOAD', undefined],
   ])
-  // A stop is no warning.
+  // A stop is not a warning.
   const stop = lines.findIndex(({ message }) => message === 'stopping')
   expect(lines.slice(stop).filter(({ level }) => level !== 'info' && level !== 'debug')).toEqual([])
   expect(service.err()).not.toContain('planted')

@@ -42,7 +42,7 @@ export interface SmallClientOptions {
   readonly peer: { readonly user_id: string; readonly role: string }
   readonly isExtended: boolean
   readonly fault: ClientFault | undefined
-  /** It has not taken in that its accept worked when it is told to hang up: `call.reject` is right, too [END1]. */
+  /** It has not taken in that its accept worked when it gets the instruction to hang up: `call.reject` is right, too [END1]. */
   readonly isHasty?: boolean
 }
 

@@ -27,7 +27,7 @@ export async function openEphemerals(kind: EphemeralsHarness['kind'], url: strin
     const ephemerals = createPostgresEphemerals(url, 'test')
     return { ephemerals, close: ephemerals.close }
   }
-  // Whoever cuts the connections knows it.
+  // The one who cuts the connections knows it.
   const store = createStore(url, () => {}, { prefix })
   await store.ready()
   const ephemerals = createRedisEphemerals({ url, store, onError: () => {} })

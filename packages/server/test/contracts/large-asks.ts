@@ -24,7 +24,7 @@ const later = Buffer.from(`${Date.now() - 30 * 86_400_000}.${uuidOf(1)}`).toStri
 /** An export of 100,000 calls takes a minute. The pages are alike. */
 const someOfExport = 500_000
 
-/** What is asked of each endpoint, the most destructive last. `hooks` is the URL of a receiver of webhooks. */
+/** The requests to each endpoint, the most destructive last. `hooks` is the URL of a receiver of webhooks. */
 export const asksOf = (hooks: string): Readonly<Record<EndpointName, readonly Ask[]>> => ({
   sessionToken: [{ as: 'product', body: tokenRequest, status: 200 }],
   jwks: [{ status: 200 }],

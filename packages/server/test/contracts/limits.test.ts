@@ -45,7 +45,7 @@ async function openNodes(count: number): Promise<CountersHarness> {
   }
 }
 
-/** Each request is for another node than the one before. */
+/** Each request is for another node than the previous one. */
 function inTurn(nodes: readonly Counters[]): Counters {
   let turn = 0
   return {

@@ -40,7 +40,7 @@ export function registerOnlineContract(name: string, open: () => Promise<OnlineH
     const goes = (node: string, participant: Participant, store = harness.online) =>
       comes(node, participant, store, false)
 
-    /** What endpoints are told since this was asked for last, in the order in which they are. */
+    /** The events for endpoints since the last call of this, in order. */
     async function told(): Promise<[type: string, userId: string][]> {
       const [store] = harness.webhooks
       const all: [string, string][] = []

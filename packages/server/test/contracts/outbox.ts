@@ -314,7 +314,7 @@ export function registerOutboxProcessContract(name: string, open: () => Promise<
 export const rowsOf = (left: readonly Left[]) => left.map(({ row }) => row)
 const namesOf = (left: readonly Left[]) => left.map(nameOf)
 
-/** Of the first version: it may have been told when the process died, before it could say so. */
+/** Of the first version: it may have been delivered when the process died, before it could say so. */
 const isFirst = (name: string) => name.endsWith(' 1')
 
 function nameOf(one: Left | Step): string {

@@ -94,7 +94,7 @@ test('[BAL1] a node knows how many sockets each other one has that takes clients
   const cut = await openNode('cut', { sockets: () => 3, isReady: () => false })
   const before = newNodeName('before', Date.now())
   const sql = new SQL(url, { max: 1 })
-  // As the version before says that it lives.
+  // As the previous version says that it lives.
   await sql`INSERT INTO nodes (name, beats, seen_at, owns_sessions) VALUES (${before}, 1, clock_timestamp(), true)`
   await until('the one knows all', () => [two.self, cut.self, before].every((name) => one.others().includes(name)))
   await until('the one knows the sockets', () => one.loads().length > 0)
@@ -220,7 +220,7 @@ test('[END3] a node serves from when it says so: until then nobody could come ba
   await first.start()
   const before = first.uptime.outages()
   const beganAt = Date.now()
-  // Before its end is known, nobody's end is told by it.
+  // Before its end is known, no end follows from it.
   await until('the first was at its start for long enough', () => Date.now() - beganAt > 3_500)
   expect(first.uptime.outages()).toEqual(before)
   const second = await openNode('second')

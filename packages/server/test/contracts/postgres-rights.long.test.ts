@@ -69,7 +69,7 @@ async function useAll(url: string): Promise<void> {
   const { calls, outbox, products, devices, groups, webhooks, timeline, online, erasures, audit, prune, close } =
     await openPostgres({
       url,
-      // One connection does all of it, and what is refused is told at once: nothing has to end in this time.
+      // One connection does all of it, and a refusal comes at once: nothing has to end in this time.
       limitMs: 10_000,
       readers: 1,
       writers: 1,

@@ -62,7 +62,7 @@ async function removedFrom(env: Environment, fill: () => Promise<unknown>): Prom
   await (await open({ ...env, RINGWIRE_RETENTION_DAYS: 'off' })).backend.close()
   await fill()
   const keeping = await open({ ...env, RINGWIRE_RETENTION_DAYS: 'off' })
-  // By now a removal would have been asked for, and this waits behind it.
+  // By now a removal would have begun, and this waits behind it.
   await Bun.sleep(5)
   await keeping.backend.stores.calls.tryWrite()
   await keeping.backend.close()

@@ -5,7 +5,7 @@ import type { Sessions } from '../../src/ports/sessions.ts'
 /** What a suite needs of an adapter besides its port. */
 export interface SessionsHarness {
   readonly sessions: Sessions
-  /** Other processes have sessions, too: what a request did may have to be asked of who took it [EXT4]. */
+  /** Other processes have sessions, too: only the session that took a request may know its effect [EXT4]. */
   readonly isShared?: true
   /** Empties the store, where there is one besides the memory of who serves. */
   emptyStore(): Promise<void>

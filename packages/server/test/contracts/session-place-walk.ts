@@ -78,7 +78,7 @@ async function step(walk: Walk, move: PlaceMove): Promise<void> {
       const n = walk.pushed
       const push = move.what === 'state' ? pushes.state('c', walk.version, n) : pushes.relay('c', n)
       const result = await sessions.append(holder.identity.sessionId, push)
-      // Not told twice: the one before waits for whoever comes.
+      // Not sent twice: the previous one waits for the next holder.
       if (push.kind === 'state' && result === 'dropped' && walk.hasState && holder.line === undefined) return
       walk.hasState ||= push.kind === 'state'
       const expected = holder.line === undefined ? 'kept' : 'sent'

@@ -120,7 +120,7 @@ async function give(walk: Walk, push: Push, isNews: boolean): Promise<void> {
   const result = await harness.sessions.append(client.identity.sessionId, push)
   const first = push.version === 1 && push.call === 'c' && result !== 'dropped'
   const expected = isNews || first ? (client.line === undefined ? 'kept' : 'sent') : 'dropped'
-  // Not told twice: its client has yet to hear the one before.
+  // Not sent twice: its client has yet to hear the previous one.
   const waits = given.slice(client.seen.length).some(({ isState }) => isState)
   if (push.kind === 'state' && result === 'dropped' && waits && client.line === undefined) return
   if (result !== expected) throw new Error(`${push.kind} is ${result}, not ${expected}`)

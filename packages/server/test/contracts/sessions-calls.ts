@@ -244,7 +244,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     await given().settled()
     expect(await sessions().move('c', from.id, to.id, true, 3, true)).toBe(true)
     await sessions().append(to.id, pushes.relay('c', 3))
-    // Whoever tells of the answer late opens it, and does not close it again.
+    // A late delivery of the answer opens it, and does not close it again.
     await stepsOf(sessions()).hold(to.id, 'c', true, true, 2)
     await given().settled()
     expect(numbersOf(to.socket)).toEqual([1])
@@ -342,7 +342,7 @@ export function registerLaterRules(given: () => SessionsHarness): void {
       await stepsOf(sessions()).hold(seen.id, 'c', true)
       expect(await sessions().append(seen.id, forPlace(1))).toBe('sent')
       await sessions().append(seen.id, final('c', 3, 2))
-      // Whoever sent it looks at the call again, and hears how it ended [END4].
+      // Its sender looks at the call again, and hears how it ended [END4].
       expect(await sessions().append(seen.id, forPlace(3))).toBe('elsewhere')
       expect(await sessions().append(seen.id, pushes.relay('c', 4))).toBe('dropped')
       await stepsOf(sessions()).release(seen.id, 'c')
@@ -369,14 +369,14 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     const results: unknown[] = []
     for (const n of [8, 7, 5]) results.push(await sessions().append(peer.id, from(n)))
     await given().settled()
-    // Where others serve, too, nothing overtakes what was taken; where one process serves it comes from nobody [ORD2].
+    // If others serve, too, nothing overtakes a relay that was taken; if one process serves, it comes from nobody [ORD2].
     const isShared = given().isShared === true
     expect(results).toEqual(isShared ? ['sent', 'late', 'late'] : ['sent', 'sent', 'sent'])
     expect(numbersOf(peer.socket)).toEqual([1, 4, 2, 6, 8, ...(isShared ? [] : [7, 5])])
   })
 
   test('[ORD1] a relay that comes after one that was not taken is not taken either, also where the place passed on', async () => {
-    // Where one process serves, nothing is on its way.
+    // If one process serves, nothing is on its way.
     if (given().isShared !== true) return
     const sender = await openReady(sessions())
     const from = (n: number, after: number) => ({

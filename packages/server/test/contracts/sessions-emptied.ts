@@ -4,7 +4,7 @@ import { comeBack, numbersOf, pushes, relays, type SessionsHarness, seqsOf, upTo
 
 const { state } = pushes
 
-/** The store is emptied: sessions that have an owner lose nothing by it, and are told nothing of it. */
+/** The store is emptied: sessions that have an owner lose nothing by it, and hear nothing of it. */
 export function registerEmptiedRules(name: string, open: () => Promise<SessionsHarness>): void {
   describe(`${name}: Sessions whose store is emptied`, () => {
     let harness: SessionsHarness

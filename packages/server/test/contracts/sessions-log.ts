@@ -382,7 +382,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
       test(`[PEER1] of ${who} one it is known that it was told to come back, until its session has another`, async () => {
         const seen = await openReady(sessions(), { extended })
         const awaitedMs = (id = seen.id) => sessions().awaitedMs(id, 'its node')
-        // A node that is asked where another one has the socket says that its client is back.
+        // A node that gets the question where another one has the socket says that its client is back.
         const isBack = (answer: unknown) =>
           expect(answer).toBeOneOf(given().isShared === true ? ['back', undefined] : [undefined])
         await stepsOf(sessions()).hold(seen.id, 'c', true)
@@ -454,7 +454,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
   })
 }
 
-/** What is there of a call for whoever takes the place. */
+/** The messages of a call for the next holder of the place. */
 async function handedOn({ sessions, settled }: SessionsHarness, { identity, id }: Seen, call = 'c'): Promise<number[]> {
   const { participant, deviceId } = identity
   const taker = await openReady(sessions, { participant, deviceId })

@@ -28,7 +28,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
   const sessions = () => given().sessions
   const drop = ({ id, socket }: Seen, at = 0) => sessions().detach(id, socket, false, at)
 
-  /** A session that was told five things, of which the third is a state. */
+  /** A session that got five pushes, of which the third is a state. */
   async function fiveTold(): Promise<Seen> {
     const seen = await openReady(sessions())
     await relays(sessions(), seen.id, 'c', [1, 2])

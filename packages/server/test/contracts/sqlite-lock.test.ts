@@ -6,8 +6,8 @@ import { openHarness, type SqliteHarness } from '../../src/stores/sqlite/open.fi
 import { attempted, endpoint } from './webhooks.ts'
 
 /*
- * Nothing that a request writes waits on the thread of the event loop for the lock of the file. The lock is given back in the next
- * turn of the loop: whoever waits for it on that thread never gets it.
+ * Nothing that a request writes waits on the thread of the event loop for the lock of the file. The lock is given back in
+ * the next turn of the loop: code that waits for it on that thread never gets it.
  */
 let harness: SqliteHarness
 let other: Database

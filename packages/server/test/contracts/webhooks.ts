@@ -206,7 +206,7 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
         return new Map(all.map(({ id, dueAt }) => [id, dueAt]))
       }
       const before = await dueOf()
-      // Nothing has failed: who is under way for the first time keeps nobody waiting for long.
+      // Nothing has failed: a delivery under way for the first time keeps nobody waiting for long.
       expect(await hooks().putOff([one.id])).toBe(false)
       expect(await dueOf()).toEqual(before)
 

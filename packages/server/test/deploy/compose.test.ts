@@ -99,7 +99,7 @@ test('HAProxy gets the variables of its configuration, and the addresses that th
   for (const name of Object.keys(haproxy!.environment ?? {})) expect(text).toContain(`"\${${name}-`)
   const addressOf = (node: typeof node1) => (node!.networks as { calls: { ipv4_address: string } }).calls.ipv4_address
   expect(haproxy!.environment).toMatchObject({ NODE_1: `${addressOf(node1)}:8080`, NODE_2: `${addressOf(node2)}:8080` })
-  // Where the file says that the certificate is.
+  // The certificate is at the place that the file names.
   expect(haproxy!.volumes).toContain(`${file.TLS_DIRECTORY}:/etc/ssl/ringwire:ro`)
   expect(text).toContain('CERTIFICATE-/etc/ssl/ringwire/calls.pem')
 })
@@ -127,7 +127,7 @@ test('each service has bounds of memory, cores and processes, and a log that is 
   const { services, configs } = readCompose(file)
   for (const [name, { mem_limit = '', cpus = 0, pids_limit = 0, logging }] of Object.entries(services)) {
     expect([name, mem_limit]).toEqual([name, expect.stringMatching(/^\d+[mg]$/)])
-    // More cores than the machine has are refused: two are asked for.
+    // More cores than the machine has are refused: two are requested.
     expect([name, cpus > 0 && cpus <= 2, pids_limit > 0]).toEqual([name, true, true])
     expect([name, logging]).toEqual([name, { driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } }])
   }

@@ -28,7 +28,7 @@ export interface Container {
   remove(): Promise<void>
 }
 
-/** As a container engine does it: a root of its own that nobody can write to, and process 1 in it, which is no root. */
+/** As a container engine does it: a root of its own that nobody can write to, and process 1 in it, which is not root. */
 const script = `
 root=$1; user=$2; alone=$3; shift 3
 mount --bind "$root" "$root"

@@ -87,7 +87,7 @@ async function container(options: ContainerOptions = {}): Promise<Container> {
   return it
 }
 
-/** A health check is asked until it says yes. */
+/** Repeats a health check until it says yes. */
 async function healthy(check: () => Promise<number>): Promise<void> {
   for (const begin = performance.now(); performance.now() - begin < 60_000; ) {
     if ((await check()) === 0) return

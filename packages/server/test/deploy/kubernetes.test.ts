@@ -125,7 +125,7 @@ test('everything speaks of the same pods; a step takes one of at least two', () 
   const { kind, apiVersion, metadata } = readManifest('deployment')
   expect(scaleTargetRef).toEqual({ kind, apiVersion, name: metadata?.name } as NonNullable<typeof scaleTargetRef>)
   expect([readManifest('disruption').spec?.maxUnavailable, minReplicas > 1]).toEqual([1, true])
-  // The percentage is one of what is asked for.
+  // The percentage refers to the request.
   expect([metrics?.[0]?.resource?.name, container.resources?.requests?.cpu]).toEqual(['cpu', '1'])
 })
 

@@ -38,7 +38,7 @@ test('[MET2] more clients than the descriptors of two workers: nobody waits for 
   for (const path of ['/healthz', '/metrics']) {
     expect((await fetch(`${small.admin}${path}`, { keepalive: false })).status).toBe(200)
   }
-  // Where a connection to a store has closed since, there is room again until somebody takes it.
+  // If a connection to a store has closed meanwhile, there is room again until somebody takes it.
   const ready = () => fetch(`${small.admin}/readyz`, { keepalive: false })
   let answer = await ready()
   for (; answer.ok; answer = await ready()) await come(4)

@@ -209,7 +209,7 @@ describe('a node that stops while another one serves', () => {
         const exited = one.terminate()
         const begin = performance.now()
         let ready = await fetch(`${one.url}/readyz`)
-        // The signal may be heard after what was asked after it.
+        // The signal may arrive after a later request.
         const isInTime = () => performance.now() - begin < soon(atOnceMs)
         while (ready.status === 200 && isInTime()) ready = await fetch(`${one.url}/readyz`)
         const heardBy = performance.now()
@@ -304,7 +304,7 @@ describe('a node that stops while Redis does not serve it', () => {
         async (nodes) => {
           const token = await nodes.one.token({ user_id: someone('late') })
           const took = await stopInCalls(nodes, async () => {
-            // Each command is answered well in time; who comes in needs one after another.
+            // Each command is answered well in time; a client that comes in needs one after another.
             proxy.onLink = slow
             for (const link of proxy.open) slow(link)
             await new Client({ url: nodes.one.url, token }).status

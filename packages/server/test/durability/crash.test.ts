@@ -8,9 +8,9 @@ import { isLong } from '@ringwire/testkit/long'
 import { Service } from '@ringwire/testkit/service'
 
 /**
- * kill -9 in the middle of everything, again and again on the same data: what a client was told is in the history,
- * and calls go on. Pairs of people call each other as fast as the service goes; each always waits for one answer, so
- * as many transitions are in flight as there are pairs.
+ * kill -9 in the middle of everything, again and again on the same data: everything that a client heard is in the
+ * history, and calls go on. Pairs of people call each other as fast as the service goes; each always waits for one
+ * answer, so as many transitions are in flight as there are pairs.
  */
 const rounds = isLong ? 30 : 6
 const leastInFlight = 50
@@ -21,7 +21,7 @@ const shortRingMs = 150
 
 type Habit = keyof typeof pairCounts
 
-/** What a client was told about a call. */
+/** What a client heard about a call. */
 interface Told {
   readonly pair: Pair
   accepted: boolean
@@ -98,7 +98,7 @@ async function hear(client: Client, event: string, callUuid: string): Promise<Re
   return first
 }
 
-/** Sends a request and waits until its effect is seen, by whoever sees it. */
+/** Sends a request and waits until somebody sees its effect. */
 async function ask(pair: Pair, from: Client, event: string, data: { call_uuid: string }, seenBy: Client, seen: string) {
   const request = { pair, event, callUuid: data.call_uuid }
   inFlight.add(request)
@@ -196,7 +196,7 @@ async function recordsOf(pair: Pair): Promise<Map<string, CallRecord>> {
   return new Map(data.map((record) => [record.call_uuid, record]))
 }
 
-/** Everything that this pair was told since the last time is in the history: that state or a later one. */
+/** Everything that this pair heard since the last time is in the history: that state or a later one. */
 function verify(callUuid: string, call: Told, record: CallRecord | undefined): void {
   if (record === undefined) throw new Error(`${callUuid} was acknowledged and is not in the history`)
   if (call.accepted) expect(record.accepted_at).not.toBeNull()
@@ -207,7 +207,7 @@ function verify(callUuid: string, call: Told, record: CallRecord | undefined): v
   counts.verified++
 }
 
-/** [RES3] Whoever was in a call is in it still: relays pass, and it ends as calls end. */
+/** [RES3] Everybody who was in a call is still in it: relays pass, and it ends as calls end. */
 async function goOn(pair: Pair, record: CallRecord): Promise<void> {
   const { caller, callee } = pair
   const data = { call_uuid: record.call_uuid }

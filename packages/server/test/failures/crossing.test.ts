@@ -42,9 +42,9 @@ test(`[INV6] ${pairs * rounds} pairs of crossing invites over two nodes: one cal
 type Asked = readonly [client: ExtendedClient, reply: ExtendedMessage]
 
 /**
- * One of the two won; the other was told which call waits, which rang at it, and takes it. Where the whole machine stood still
- * for 5 s, a node may count as dead when the second invite comes: the first call then is one that its caller has lost. Answers
- * how many calls there were.
+ * One of the two won; the other heard which call waits, which rang at it, and takes it. If the whole machine stood still
+ * for 5 s, a node may count as dead when the second invite comes: the first call then is one that its caller has lost.
+ * Answers how many calls there were.
  */
 async function isOneCall(...both: readonly [Asked, Asked]): Promise<number> {
   const invited = both.filter(([, reply]) => reply.event === 'call.invited')

@@ -63,7 +63,7 @@ test('[END3] [PLACE3] nodes that are cut from PostgreSQL alone, refused or in si
   await relay(2)
   expect(await storedCalls(world(), ...calls)).toEqual(before)
   for (const [index, pair] of pairs.entries()) {
-    // Acknowledged is what is in the log of its receiver, who may be on another node.
+    // An acknowledged relay is in the log of its receiver, who may be on another node.
     await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':2'))
     expect(numbersTo(pair.callee, calls[index] ?? '')).toEqual([0, 1, 2])
     await hangUp(one, pair, calls[index] ?? '')

@@ -30,7 +30,7 @@ test('[HOOK2] kill -9 of a node: who was there alone is offline, once; who is el
   const passing = await two.connect(agent(marker))
   await isTold(marker, true)
   passing.close()
-  // Whoever was to be told as offline by what Redis lost would be by now.
+  // An offline event because of Redis' loss would have come by now.
   await isTold(marker, true, false)
   expect([dies, stays, moves, both].map((userId) => toldOf(receiver, userId))).toEqual([[true], [true], [true], [true]])
 

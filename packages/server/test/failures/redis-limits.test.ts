@@ -47,7 +47,7 @@ const saysOfLimits = ({ log }: Service, what: string) => log.split(`Redis is ${w
 let host = 0
 const newAddress = () => `192.0.2.${++host}`
 
-/** Both count for one address. Where Redis answers late, as on a busy machine, they do not for a while: then another one. */
+/** Both count for one address. If Redis answers late, as on a busy machine, they do not for a while: then another one. */
 async function countTogether(nodes: readonly Service[]): Promise<number[]> {
   const timesAway = () => nodes.reduce((sum, node) => sum + saysOfLimits(node, 'away'), 0)
   for (;;) {

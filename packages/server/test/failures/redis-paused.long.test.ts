@@ -59,7 +59,7 @@ test('[EXT3] Redis stands still: what a peer on the same node sends a base clien
     message.data.candidate.candidate.endsWith(':1')
   signal('SIGSTOP')()
   try {
-    // The one that has to be saved is asked for first.
+    // The request that has to be saved goes first.
     extended.caller.send('webrtc.ice_candidate', candidate(calls[1], 1))
     base.caller.send('webrtc.ice_candidate', candidate(calls[0], 1))
     const toBase = base.callee.next('webrtc.ice_candidate').then(() => 'base')

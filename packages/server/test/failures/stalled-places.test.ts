@@ -37,7 +37,7 @@ test('[PLACE2] [PLACE4] a node that stands still loses only the place of a clien
   await Bun.sleep(stallMs - (performance.now() - since))
   process.kill(one.pid, 'SIGCONT')
 
-  // Nobody is told twice, or misses what was acknowledged.
+  // Nobody hears anything twice, or misses an acknowledged message.
   const acknowledged = (await Promise.all(asked)).flat()
   const heard = () => candidatesOf(stays.caller, stayed)
   await until('all came', () => acknowledged.every((n) => heard().includes(n)), 30_000)

@@ -29,7 +29,7 @@ export interface WorldOptions {
   readonly redisArgs?: readonly string[]
   /** Makes the nodes' database, where it is to be another one than usual; answers its URL. */
   readonly makeDatabase?: (postgres: Postgres) => Promise<string>
-  /** Where a node finds its database, if not where it is: something is between them. */
+  /** The address at which a node finds its database, if something is between them. */
   readonly databaseUrlOf?: (url: string, node: NodeId) => Promise<string> | string
   /** The same for Redis. */
   readonly redisUrlOf?: (redis: RedisServer, node: NodeId) => Promise<string> | string
@@ -39,7 +39,7 @@ export interface WorldOptions {
 
 /** The way there and back on a busy machine, in ms. */
 const wayMs = 700
-/** Nothing that is asked for waits longer. */
+/** No request waits longer. */
 const longestMs = 5_000 + wayMs
 /** Nor just for the limits. */
 export const limitMs = 250 + wayMs
@@ -147,7 +147,7 @@ async function saysWithin(service: Service, wanted: Record<string, unknown>): Pr
   }
 }
 
-/** Whatever is away: what was asked just now is answered in time. */
+/** Whatever is away: this request is answered in time. */
 export async function inTime<T>(asked: Promise<T>, ms = longestMs): Promise<T> {
   const since = performance.now()
   const answer = await asked
@@ -165,7 +165,7 @@ export async function ask(
   return { ...reply, code: reply.error?.code }
 }
 
-/** What cannot be stored is refused, may be asked for again, and is never acknowledged. */
+/** A request that cannot be stored is refused, may be repeated, and is never acknowledged. */
 export async function expectRefusal(client: ExtendedClient, event: string, data: object): Promise<void> {
   const { event: answer, error } = await ask(client, event, data)
   expect({ answer, ...error }).toMatchObject({ answer: 'call.error', code: 'SERVICE_UNAVAILABLE', retryable: true })

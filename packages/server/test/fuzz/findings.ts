@@ -5,7 +5,7 @@ import { createValidator } from '@ringwire/protocol/validate'
 /** Close codes of the protocol that a fuzzed socket can meet, and of RFC 6455 for frames that are wrong. */
 const closeCodes = new Set([1000, 1001, 1002, 1003, 1005, 1006, 1007, 1009, 1011, 4008, 4400, 4401, 4408, 4409, 4429])
 
-/** Statuses with which Bun itself refuses what is no request, without a body. */
+/** Statuses with which Bun itself refuses bytes that are not a request, without a body. */
 const bareStatuses = new Set([400, 414, 426, 431, 501, 505])
 
 /** Codes that say that something is wrong with the service, not with what it was sent. */

@@ -134,7 +134,7 @@ export async function fuzzRest(target: RestTarget, random: Random, count: number
   }
 }
 
-/** Sends requests, each after the answer to the one before, until the service closes or everything is said. */
+/** Sends requests, each after the answer to the previous one, until the service closes or everything is sent. */
 function converse(url: string, requests: readonly Buffer[], findings: Findings): Promise<void> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {

@@ -53,7 +53,7 @@ const asCaller = ({ callerId }: { callerId: string }) => ({ user_id: callerId, r
 const asCallee = ({ calleeId }: { calleeId: string }) => ({ user_id: calleeId, role: 'agent' })
 const people = ({ caller, callee }: ExtendedPair) => [caller, callee]
 
-/** Both come back with the tokens that they have, and are told what they are in. */
+/** Both come back with the tokens that they have, and hear of their call. */
 async function comeBack(pair: ExtendedPair, callUuid: string, status: string): Promise<void> {
   for (const client of people(pair)) {
     const { data } = await client.connect()

@@ -160,8 +160,8 @@ describe('ringwire migrate', () => {
     // The first start repeats what nobody has heard [WS4], and events that were not spread become deliveries when they are
     // copied.
     const left = ['schema_migrations', 'outbox', 'webhook_revision', 'webhook_removals']
-    // The counts of an erasure are for the request that is repeated: after the move the erasure is asked for anew [SRV2].
-    // Triggers keep `call_members` as the calls come [GROUP1].
+    // The counts of an erasure are for the request that is repeated: after the move the erasure begins anew [SRV2]. Triggers
+    // keep `call_members` as the calls come [GROUP1].
     const all = new Set([...Object.keys(tables), ...left, 'erasures', 'call_members'])
     const inSqlite = new Set([...all, 'webhook_steps'])
     expect(names(sqlite("SELECT name FROM sqlite_schema WHERE type = 'table'"))).toEqual(inSqlite)

@@ -27,7 +27,7 @@ export function checkAnswer(
   checkSeated(call, side, actor, verb, decision, now)
 }
 
-/** An answered call goes on at whoever asks, and is otherwise as it was [TAKE1]. */
+/** An answered call goes on at the session that asks, and is otherwise as it was [TAKE1]. */
 function checkTaken(call: Call, side: Side, actor: Actor, decision: Decision) {
   if (!isAnswered(call)) return refusedWith(decision, 'take', 'CALL_INVALID_STATE')
   if (!decision.ok || !holds(decision.call, side, actor)) return violated('TAKE1', 'who asked has no place')

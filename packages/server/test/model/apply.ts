@@ -30,7 +30,7 @@ import {
   type WorldEvent,
 } from './world.ts'
 
-/** How long a client is awaited that was told to come back, with a jitter of 100 ms [PEER1]. */
+/** How long a client is awaited that was asked to come back, with a jitter of 100 ms [PEER1]. */
 const awaitedMs = 1_100
 /** As PLACE2 (c) has it. */
 const ownDeviceMs = 5_000

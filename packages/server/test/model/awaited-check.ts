@@ -21,7 +21,7 @@ const lost = start + 6_000
 const same = { kind: 'same' } as const
 const lostPeer = parseOutcome('ended peer_lost > caller callee') as Extract<Outcome, { kind: 'to' }>
 
-/** Held, vacant, or vacant for so long after `lost` that nobody is told of it. */
+/** Held, vacant, or vacant for so short a time after `lost` that nobody hears of it. */
 const kinds = ['held', 'vacant', 1_100, 2_000, durations.peerLostMs - 1] as const
 type Kind = (typeof kinds)[number]
 

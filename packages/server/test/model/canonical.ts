@@ -28,7 +28,7 @@ function permutations(items: readonly number[]): readonly (readonly number[])[] 
   return items.flatMap((item) => permutations(items.filter((each) => each !== item)).map((rest) => [item, ...rest]))
 }
 
-/** Where the next session of a client that is off will be is another matter. */
+/** The place of the next session of a client that is off is another matter. */
 const lines = { off: '-', live: 'L', dead: 'D' } as const
 const letters = {
   ringing: 'r',

@@ -287,8 +287,8 @@ export function checkStrangers(machine: Machine): number {
 }
 
 /**
- * [WS5] A session whose token is over is heard as ever, but for entering a call that began later: with what takes a
- * place, where it has none.
+ * [WS5] A session whose token is over counts as ever, but for entering a call that began later: with what takes a place,
+ * where it has none.
  */
 export function checkExpiry(machine: Machine): number {
   const { decide } = strict(machine)

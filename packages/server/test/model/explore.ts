@@ -131,7 +131,7 @@ function fail(from: Reached, by: WorldEvent, error: unknown): never {
   throw new Error(`${error instanceof Error ? error.message : error}\nafter ${path.join('\n      ')}`, { cause: error })
 }
 
-/** Lets all timers run: in the end every call is over, and whoever was rung knows. */
+/** Lets all timers run: in the end every call is over, and everybody who was rung knows. */
 function settle(machine: Machine, setup: Setup, reached: Reached) {
   let at = reached
   const go = (by: WorldEvent) => {

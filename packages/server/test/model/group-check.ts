@@ -342,7 +342,7 @@ function ends(): readonly Case[] {
   const data = { ...heading, status: 'ended', reason: 'hangup', by: wire(ann), ended_at: iso(now) }
   const by = byActor(ann)
   const hungUp = { type: 'ended', at: now, by, notices: [{ to: { place: 'caller' }, event: 'call.ended', data }] }
-  /** It ends so many ms after its ring would have been over; of its members these are kept. */
+  /** It ends `ms` after its ring would have been over; of its members these are kept. */
   const endsAfter = (ms: number, members: readonly string[]): readonly [Call, CallCommand, unknown] => {
     const call = { ...answeredLate, ringExpiresAt: now - ms } as Call
     const next = { ...call, version: 6, status: 'ended', endedAt: now, endReason: 'hangup' }

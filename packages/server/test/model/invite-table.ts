@@ -6,14 +6,14 @@
  *          call with bob, for two minutes at most, and `old`: for longer [UUID1]; `asked`: of her live call with bob; `foreign`: of a call that is not hers to name: of
  *          strangers, or one in which she is the callee.
  * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, and I have come to another node
- *          *          since), another session of hers, the same but `loose` (its holder only took it by connecting and
- * has not
+ *          since), another session of hers, the same but `loose` (its holder only took it by connecting and has not
  *          spoken), or nobody: `left` by a session of my device, or by one of another device just now (`tablet-left`) or 5 s
- *          ago (`tablet-gone`). `tablet-loose`: another device has it, only by connecting. wish     whether the invite is
- * for the same as that call: context_type, context_id and call_type. in       bob's ringing call to her: his place held,
- * or left. talk     an answered call between the two: who has her place, in the same words; bob may be on either side.
- * limit    whether an invite limit is exceeded [INV8]. busy     whether bob is in a call with somebody else and the
- * product refuses then [INV5].
+ *          ago (`tablet-gone`). `tablet-loose`: another device has it, only by connecting.
+ * wish     whether the invite is for the same as that call: context_type, context_id and call_type.
+ * in       bob's ringing call to her: his place held, or left.
+ * talk     an answered call between the two: who has her place, in the same words; bob may be on either side.
+ * limit    whether an invite limit is exceeded [INV8].
+ * busy     whether bob is in a call with somebody else and the product refuses then [INV5].
  *
  * `same`: the reply names that call and nothing changes. `takes`, `settles`: the same, and the place is mine, here. A refusal by
  * its code. `rings`: a new call. `+ends` names what ends before: `out` and `talk` superseded, `in` as caller_lost.

@@ -22,7 +22,7 @@ import {
 export interface Cause {
   readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift' | 'stop'
   readonly client: Client | undefined
-  /** Of `lose`: the session, the node that saw it go, whether its client closed its socket, or was told to come back. */
+  /** Of `lose`: the session, the node that saw it go, whether its client closed its socket, or was asked to come back. */
   readonly lost:
     | { readonly sessionId: string; readonly node: string; readonly closed: boolean; readonly awaitedMs?: number }
     | undefined
@@ -143,7 +143,7 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
   } else if (!is.settled) violated('PLACE2', 'who spoke did not settle the place')
 }
 
-/** What waits for a place waits for its holder, and goes to whoever takes it: to nobody else, and from nobody else. */
+/** Messages that wait for a place wait for its holder, and go to the next holder: to nobody else, and from nobody else. */
 function checkQueues(was: Call, { call, event }: Step, { verb }: Cause) {
   const waits = { caller: seatIn(was, 'caller')?.sessionId, callee: seatIn(was, 'callee')?.sessionId }
   if (event.moved?.length === 0) violated('PLACE2', 'something passed on, and that is nothing')
@@ -183,7 +183,7 @@ function checkVacated(was: Place | null, is: Place, cause: Cause) {
   if (lost?.sessionId !== was.sessionId || lost.node !== was.node) violated('END3', 'a lost clock began without a loss')
 }
 
-/** A client that was told to come back counts as away when its time for that is over, and not before. */
+/** A client that was asked to come back counts as away when its time for that is over, and not before. */
 function checkOverdue(was: Place, is: Place, cause: Cause) {
   if (was.state !== 'vacant' || was.awaitedMs === undefined || was.since + was.awaitedMs > cause.now)
     return violated('PEER1', 'time took a place, or came before its time')
@@ -262,7 +262,7 @@ function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cau
   if (!Bun.deepEquals(excepted, exempt)) violated('PLACE1', `not told: ${[...excepted]}, exempt: ${[...exempt]}`)
 }
 
-/** The others on the callee's side are told that it was done elsewhere, and not why. */
+/** The others on the callee's side hear that it was done elsewhere, and not why. */
 function reasonFor(call: Call, notice: Notice): string {
   if (notice.to.place === 'rung' && call.status === 'accepted') return 'answered_elsewhere'
   if (notice.to.place === 'rung' && call.status === 'rejected') return 'rejected_elsewhere'

@@ -133,7 +133,10 @@ function lossOf(call: LiveCall, sessionId: string, node: string, { closed, await
   return undefined
 }
 
-/** [END3] A restart is a loss for who is on no node that serves, an absence for nobody; who waits has the full time. */
+/**
+ * [END3] A restart is a loss for a session on no node that serves, an absence for nobody; a session that waits has the
+ * full time.
+ */
 export function checkRestarts(machine: Machine): number {
   const { decide } = strict(machine)
   let cases = 0
@@ -212,7 +215,7 @@ export function checkTime(machine: Machine): number {
   return cases
 }
 
-/** [SRV2] A backend ends a call in every state, whoever has which place. */
+/** [SRV2] A backend ends a call in every state, whichever session has which place. */
 export function checkStops(machine: Machine): number {
   const { decide } = strict(machine)
   let cases = 0

@@ -7,7 +7,7 @@ import { byActor, difference, seatOf, withPeers } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import { seatIn } from './world.ts'
 
-/** Part A: every session that asks for the place of its side, whoever has it [TAKE1]. */
+/** Part A: every session that asks for the place of its side, whichever session has it [TAKE1]. */
 
 const now = start + 10_000
 type TakeCommand = Extract<CallCommand, { type: 'take' }>

@@ -127,7 +127,7 @@ function byBackend(call: RingingCall, by: Call['caller']): RingingCall {
   return transferred === undefined ? call : { ...call, transferred: { ...transferred, by } }
 }
 
-/** Then that side is told, too. */
+/** Then that side hears it, too. */
 function startedFor({ callUuid }: AnsweredCall, by: Side): Notice {
   const data = { call_uuid: callUuid, new_call_uuid: next }
   return { to: { place: by }, needs: 'transfer', event: 'call.transfer_started', data }
@@ -268,7 +268,7 @@ export function checkTransfers(machine: Machine): number {
 
 function checkTransfer(machine: Machine, situation: Situation, by: Side, asker: Transferrer): void {
   const { name, first, invite: given, live, refused } = situation
-  // As whoever asks for it does: the invite is about what the first call is about.
+  // As the session that asks for it does: the invite has the subject of the first call.
   const { contextType, contextId, callType } = first ?? firstCall()
   const invite = { ...given, contextType, contextId, callType }
   const decision = strict(machine).decideTransfer(first, live, { asker, invite }, now)

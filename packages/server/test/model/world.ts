@@ -25,7 +25,7 @@ export interface Client {
   readonly person: number
   readonly device: string | null
   readonly line: 'off' | 'live' | 'dead'
-  /** Where its session is connected, or was last. */
+  /** The node of its session, now or last. */
   readonly node: string
   /** The node that its session left for another one, and that has not seen yet that the socket there is gone. */
   readonly behind: string | undefined
@@ -34,7 +34,7 @@ export interface Client {
   readonly left: { readonly actor: Actor; readonly resumable: boolean } | undefined
 }
 
-/** What a session was told about a call, as bits. */
+/** What a session has heard about a call, as bits. */
 export const rung = 1
 /** It knows that the call does not ring for it any more. */
 export const silent = 2
@@ -109,7 +109,7 @@ export function newWorld(setup: Setup): World {
   return { now: start, sessionsMade: 0, callsMade: 0, clients, calls: [] }
 }
 
-/** Where the sessions of a client are, unless they go elsewhere. */
+/** The node of a client's sessions, unless they go elsewhere. */
 export function homeOf(setup: Setup, client: number): string {
   return setup.nodes[(client % setup.devices.length) % setup.nodes.length]!
 }
@@ -123,7 +123,7 @@ export function draftOf(world: World): Draft {
   return { ...world, clients: [...world.clients], calls: [...world.calls] }
 }
 
-/** A new session of a client: it was told nothing yet. */
+/** A new session of a client: it has heard nothing yet. */
 export function openSession(draft: Draft, setup: Setup, client: number, node: string): Actor {
   const { person, device } = draft.clients[client]!
   draft.sessionsMade++
@@ -141,7 +141,7 @@ export function openSession(draft: Draft, setup: Setup, client: number, node: st
   return actor
 }
 
-/** The same session on another socket: it knows what it was told [RES1]. On its node it replaces the one that was there. */
+/** The same session on another socket: it knows what it has heard [RES1]. On its node it replaces the one that was there. */
 export function resumeSession(draft: Draft, client: number, node: string): Actor {
   const { actor: current, left, ...rest } = draft.clients[client]!
   const before = current ?? (left?.resumable ? left.actor : undefined)
@@ -159,7 +159,7 @@ export function resumeSession(draft: Draft, client: number, node: string): Actor
   return actor
 }
 
-/** The session has no socket any more; what it was told goes with it, unless it can come back. */
+/** The session has no socket any more; its knowledge goes with it, unless it can come back. */
 export function closeSession(draft: Draft, client: number, resumable: boolean) {
   const { actor: current, left, ...rest } = draft.clients[client]!
   const actor = current ?? left?.actor
@@ -259,8 +259,8 @@ export function seatIn(call: Call, side: Side): Place | null {
 }
 
 /**
- * Whether a session that names the call is heard as the holder of its side's place: it is that, its device left it or
- * only has it by connecting, or the session that left has had 5 s to come back [PLACE2 c, PLACE3].
+ * Whether a session that names the call counts as the holder of its side's place: it is that, its device left it or only
+ * has it by connecting, or the session that left has had 5 s to come back [PLACE2 c, PLACE3].
  */
 export function mayHave(place: Place, actor: Actor, now: number): boolean {
   if (place.sessionId === actor.sessionId) return true

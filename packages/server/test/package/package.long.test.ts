@@ -48,7 +48,7 @@ function readJson(directory: string): object {
 
 test('the first command packs what a package needs, and nothing else', async () => {
   const { out } = await shell(root, installCommands('server', tarballs)[0])
-  // npm adds the name of the script. Where they are, and how each is installed.
+  // npm adds the name of the script. The paths of the packages, and how each is installed.
   expect(out.trim().split('\n').filter(Boolean).length).toBeLessThanOrEqual(10)
   expect(out).toContain(`${Object.keys(packages).length} packages are in ${tarballs}.`)
   for (const name of [

@@ -116,7 +116,7 @@ for (const name of ['nginx', 'haproxy'] as const) {
         active_calls: [{ call_uuid, holds_place: true }],
       })
       expect(await ended).toBe(0)
-      // Whoever was on it would be gone.
+      // Everybody who was on it would be gone.
       for (const other of others) await other.settle()
       await goesOn(call)
       await draining.start()

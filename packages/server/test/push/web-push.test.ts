@@ -95,7 +95,7 @@ test('[PUSH2] what a push service answers, and what is made of it', async () => 
   expect((await made(429, { 'Retry-After': date })).retryAfterMs).toBeGreaterThan(10_000)
   expect((await made(503)).result).toBe('failed')
   expect((await made(403)).result).toBe('refused')
-  // A redirect is no answer, and is not followed.
+  // A redirect is not an answer, and is not followed.
   const before = server.requests.all.length
   expect((await made(307, { Location: `${server.url}/elsewhere` })).result).toBe('refused')
   expect(server.requests.all.length).toBe(before + 1)

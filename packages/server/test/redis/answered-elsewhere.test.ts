@@ -7,7 +7,7 @@ import { comeBack, numbersOf, pushes, upTo } from '../contracts/session-parts.ts
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode, sendAll } from './session-nodes.ts'
 
-/** Calls that pass a session by, thousands of them, and answers and ends that are told of more than once. */
+/** Calls that pass a session by, thousands of them, and answers and ends that are delivered more than once. */
 const nodes = createSessionNodes()
 let server: RedisServer
 let admin: Redis
@@ -84,7 +84,7 @@ test('[RES1] a session where thousands of calls rang comes back, and its head ca
   const participant = somebody()
   const seen = await openReady(node.sessions, { participant })
   const calls = upTo(4_100).map((n) => `c${n}`)
-  // In parts: each of those that are asked for at once has its 4 s from then on.
+  // In parts: requests at the same time have 4 s each from then on.
   for (let i = 0; i < calls.length; i += 100) {
     const part = calls.slice(i, i + 100)
     const told = await Promise.all(part.map((call) => node.sessions.append(seen.id, pushes.ringing(call, 1, 1))))

@@ -8,7 +8,7 @@ import { startCluster } from '../support/redis.ts'
 import { RedisProxy } from '../support/redis-proxy.ts'
 import { createSessionNodes, outcomeOf, type SessionNode } from './session-nodes.ts'
 
-/** Three masters, and of each the connections can fall silent: it runs what it is asked for, and nobody learns of it. */
+/** Three masters, and of each the connections can fall silent: it runs each command, and nobody learns of it. */
 interface Master {
   readonly admin: Redis
   readonly proxy: RedisProxy

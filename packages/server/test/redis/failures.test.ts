@@ -254,7 +254,7 @@ for (const where of ['another node', 'the same node'] as const) {
     await home.sessions.ready(id)
     let retired = 0
     newest.retire = async () => void retired++
-    // Where it has waited for the older one it looks again, or comes back.
+    // If it has waited for the older one it looks again, or comes back.
     const late = [
       () => two.sessions.sinkToReplace(id, identity, slow[0]),
       () => two.sessions.resume(resumeOf(seen, 0), identity, slow[1], 0, olders[1]),

@@ -15,7 +15,7 @@ import { somebody } from '../../src/ports/sessions.fixture.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode } from './session-nodes.ts'
 
-/** An answer of which nobody is told for a while, over the real store of sessions. */
+/** An answer that reaches nobody for a while, over the real store of sessions. */
 const nodes = createSessionNodes()
 let server: RedisServer
 let node: SessionNode

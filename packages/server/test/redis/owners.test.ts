@@ -46,7 +46,7 @@ test('[EXT3] [HEALTH1] what is just being tried again is not saved yet', async (
   expect(await outcomeOf(async () => one.save())).toBe('unavailable')
   await tried.promise
   expect(await outcomeOf(async () => one.save())).toBe('unavailable')
-  // Nor does it say that it is ready: who came now would be asked to come later [HEALTH1].
+  // Nor does it say that it is ready: a client that came now would have to come later [HEALTH1].
   expect(one.canSave()).toBe(false)
   goOn.resolve()
   await until('it is saved', async () => (await outcomeOf(async () => one.save())) === undefined)

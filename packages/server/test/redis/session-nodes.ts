@@ -30,7 +30,7 @@ export interface SessionNodes {
 
 export const sendAll: OnScript = (_name, _args, send) => send()
 
-/** The reply to the first run of a script is lost: it was run, and whoever asked does not know. */
+/** The reply to the first run of a script is lost: it ran, and its caller does not know. */
 export function loseFirstReply(node: SessionNode, lost: ScriptName): void {
   node.onScript = async (name, _args, send) => {
     const reply = await send()

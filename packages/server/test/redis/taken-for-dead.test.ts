@@ -28,8 +28,8 @@ test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket
   silent.onScript = (name, _args, send) =>
     name === 'nodes' ? Promise.reject(new StoreError('unavailable', 'just now')) : send()
   await until('it is taken for dead', async () => !(await isLive(extended)) && !(await isLive(base)), 12_000)
-  // One waits for its client at the store, and of the other one there was nothing to go on with: whoever rang meanwhile did
-  // not ring there.
+  // One waits for its client at the store, and of the other one there was nothing to go on with: a call that rang meanwhile
+  // did not ring there.
   await until('their clients have to come back', () => [extended, base].every(({ socket }) => socket.closes.length > 0))
   for (const { id, socket } of [extended, base]) {
     expect(socket.closes).toEqual([1013])

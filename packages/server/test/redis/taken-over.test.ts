@@ -212,7 +212,7 @@ test('[INV4] [RES1] a node that stood still, and goes on, owns at once what come
   isOld = true
   await two.look()
   isOld = false
-  // A ring looks for who is there.
+  // A ring looks for connected sessions.
   expect(await two.sessions.liveOf(seen.identity.participant)).toEqual([seen.id])
   await one.settled()
   expect([numbersOf(seen.socket), seen.socket.closes]).toEqual([[1], []])
@@ -285,7 +285,7 @@ test('[EXT3] what was told to a session while it turned out to be another nodeâ€
     const reply = await send()
     if (name !== 'save') return reply
     one.onScript = sendAll
-    // It is told more before the refusal is heard of, and somebody waits for the save after that.
+    // It gets more before the node hears of the refusal, and somebody waits for the save after that.
     await one.sessions.append(seen.id, pushes.relay('c', 3))
     asked = one.sessions.append(other.id, pushes.relay('d', 1)) as unknown as Promise<void>
     return reply
@@ -331,7 +331,7 @@ test('[EXT3] whoever waits for the save of that hears of it also where there is 
     const reply = await send()
     if (name !== 'row') return reply
     one.onScript = sendAll
-    // Somebody else saves at the end of this turn, and who waits asks after that.
+    // Somebody else saves at the end of this turn, and the waiting code asks after that.
     await one.sessions.append(seen.id, pushes.relay('c', 2))
     setImmediate(() => {
       outcome = outcomeOf(async () => one.save())

@@ -118,7 +118,7 @@ describe('order, limit and pages', () => {
   const busy: Participant = { ...ann, userId: 'busy' }
   const uuids: string[] = []
   beforeAll(async () => {
-    // Every third call starts in the same millisecond as the one before.
+    // Every third call starts in the same millisecond as the previous one.
     for (let i = 0; i < 105; i++) {
       uuids.push(await call(busy, { ...bob, userId: `b${i}` }, start + (i - (i % 3 === 2 ? 1 : 0)) * 1000, 'declined'))
     }
@@ -197,7 +197,7 @@ describe('the codes of the interface', () => {
       expect(response.headers.get('www-authenticate')).toBe('Bearer')
       expect(await failureOf(response)).toMatchObject({ status: 401, code: 'AUTH_TOKEN_REQUIRED' })
     }
-    // A token in the URL is no credential.
+    // A token in the URL is not a credential.
     const inUrl = await rest.get(`/v1/calls/history?token=${token}&access_token=${token}`)
     expect(await failureOf(inUrl)).toMatchObject({ code: 'AUTH_TOKEN_REQUIRED' })
   })

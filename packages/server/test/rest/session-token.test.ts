@@ -258,7 +258,7 @@ describe('what is around it', () => {
       ].join('\r\n')
     expect(await rest.raw(request('calls.example.com'))).toContain('"ws_url":"wss://calls.example.com/v1/ws"')
     expect(await rest.raw(request('localhost:99'))).toContain('"ws_url":"ws://localhost:99/v1/ws"')
-    // A Host header that is no host: the address that the service was told to listen on.
+    // A Host header that is not a host: the address on which the service listens.
     for (const host of ['[', 'a b', 'x@y', 'x:99999', '']) {
       expect(await rest.raw(request(host))).toContain('"ws_url":"ws://127.0.0.1:8080/v1/ws"')
     }
@@ -302,7 +302,7 @@ describe('what is around it', () => {
         expect(await failureOf(response)).toMatchObject({ status: 429, code: 'BOOTSTRAP_IP_RATE_LIMITED' })
       }
       expect((await service.ask(goodBody)).status).toBe(200)
-      // A header that is missing is no guess.
+      // A header that is missing is not a guess.
       expect((await failureOf(await service.ask(goodBody, {}))).code).toBe('PRODUCT_AUTH_KEY_ID_REQUIRED')
     } finally {
       await service.stop()

@@ -8,7 +8,7 @@ import type { Recording, Trace } from '../chaos/recording.ts'
 
 /**
  * What people with several phones saw on extended phones: their streams are whole, only one phone answers a call
- * [PLACE3], and how a call ended is so. That each phone hears the end of what it was told of shows by who gets stuck.
+ * [PLACE3], and how a call ended is so. A phone that does not hear the end of its call shows by who gets stuck.
  */
 export function checkApart(traces: readonly Trace[], recording: Recording, report: Report): void {
   const readings = traces.map(read)

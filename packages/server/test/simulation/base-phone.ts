@@ -111,7 +111,7 @@ export class BasePhone implements Handset {
     for (const resolve of this.whenReady.splice(0)) resolve()
   }
 
-  /** Where a call goes on, neither changes anything; where it is over, the answer or a final notice says so. */
+  /** If a call goes on, neither changes anything; if it is over, the answer or a final notice says so. */
   private askWhatBecameOfThem(): void {
     for (const [callUuid, invite] of this.calls) {
       if (invite === undefined) void this.request('call.connected', { call_uuid: callUuid })

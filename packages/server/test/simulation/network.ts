@@ -8,7 +8,7 @@ import type { Scheduler } from './scheduler.ts'
 
 /** The longest that a message travels one way, in ms. */
 const latencyMs = 30
-/** Of so many in a hundred networks that are lost, nobody is told at the other end. */
+/** This many of a hundred lost networks end without a word to the other end. */
 const halfOpenPercent = 30
 
 /** Connects a phone with a node: in order, at its own pace, until somebody or something ends it. */
@@ -71,7 +71,7 @@ export function connect(
     isOpenThere = true
     void sockets?.open?.(socket)
   })
-  // What dies says so to whoever is connected, and so does the machine of a process that is not there any more.
+  // A process that dies says so to its connections, and so does the machine of a process that is not there any more.
   if (host === undefined || !host.isAlive) scheduler.after(draw(), () => isOpenHere && endHere(1006))
   else host.onDeath(() => down(() => endHere(1006)))
   return {

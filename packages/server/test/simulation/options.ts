@@ -10,7 +10,7 @@ export interface SimulateOptions {
   readonly world: Omit<WorldOptions, 'seed'>
   /** How many threads live worlds at once. */
   readonly workers: number
-  /** Where the recording of the first seed that fails is written to. */
+  /** The file for the recording of the first seed that fails. */
   readonly record: string | null
 }
 

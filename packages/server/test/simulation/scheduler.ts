@@ -49,8 +49,8 @@ export class Scheduler {
 
   /**
    * The same in one turn of the real event loop, which is many times faster: a turn for each event costs more than most events.
-   * Nothing else happens in this process meanwhile, so whoever lives in this time waits for nothing real. `setImmediate` is
-   * replaced until the end.
+   * Nothing else happens in this process meanwhile, so the parts that live in this time wait for nothing real.
+   * `setImmediate` is replaced until the end.
    */
   async runAtOnce(until: number, isOver: () => boolean): Promise<void> {
     await settled()

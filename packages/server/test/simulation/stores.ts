@@ -12,7 +12,7 @@ import { createStepRows } from '../../src/stores/sql/step-rows.ts'
 import type { Database } from './database.ts'
 import type { Way } from './way.ts'
 
-/** Nothing that is asked of the database takes longer, in ms. */
+/** No request to the database takes longer, in ms. */
 const limitMs = 5_000
 const [firstBackoffMs, maxBackoffMs] = [20, 1_000]
 const [readers, writers] = [4, 2]

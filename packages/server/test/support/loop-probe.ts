@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 
 /**
  * Loaded before a service (`BUN_OPTIONS=--preload=…`) it says on stderr for how long its event loop stood still, and for how
- * much of that time the main thread ran: the rest others had the processor. Turns of the loop of under 20 ms are no stop.
+ * much of that time the main thread ran: the rest others had the processor. Turns of the loop of under 20 ms are not a
+ * stop.
  */
 const everyMs = 5
 const shortestMs = 20

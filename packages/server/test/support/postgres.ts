@@ -230,8 +230,9 @@ export class Postgres implements Databases {
   }
 
   /**
-   * Ends all connections again and again, for as long as it is told to. Each time, one that is made beside theirs has to be
-   * served first: on a machine that needs long to make connections, nobody else would ever have one for a whole statement.
+   * Ends all connections again and again, until the test stops it. Each time, one that is made beside theirs has to be
+   * served first: on a machine that needs long to make connections, nobody else would ever have one for a whole
+   * statement.
    */
   async storm(database: string, goesOn: () => boolean): Promise<void> {
     const sql = new SQL({ url: this.url(), max: 1 })

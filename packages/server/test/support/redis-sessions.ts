@@ -12,7 +12,7 @@ export type RedisSessions = Cluster
 export interface RedisSessionsOptions
   extends Omit<ClusterOptions, 'directory' | 'copies' | 'post' | 'deaths' | 'timers' | 'newEpoch'> {
   readonly url: string
-  /** Where a test looks at what is sent to Redis, or changes it. */
+  /** Set if a test looks at the commands to Redis, or changes them. */
   readonly store?: Store
 }
 

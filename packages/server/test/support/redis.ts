@@ -8,7 +8,7 @@ export interface RedisServer {
   readonly port: number
   readonly url: string
   readonly pid: number
-  /** Where it keeps its files. */
+  /** The directory of its files. */
   readonly directory: string
   /** Ends the process at once, as a crash does. */
   kill(): Promise<void>
@@ -50,7 +50,7 @@ export async function openRedisDatabases(): Promise<RedisDatabases> {
   }
 }
 
-/** A throw-away redis-server on a free port of the loopback address; nothing of it stays. `more` is asked for each try. */
+/** A throw-away redis-server on a free port of the loopback address; nothing of it stays. `more` is called for each try. */
 export async function startRedis(more: Args | (() => Promise<Args>) = []): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'ringwire-redis-'))
   let child: ReturnType<typeof spawn> | undefined

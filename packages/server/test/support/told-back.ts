@@ -13,7 +13,7 @@ export function jitterOf({ code, reason }: { readonly code: number; readonly rea
 }
 
 /**
- * What a client was told of a peer that had to come back, and did at `backAt`: nothing, or, where that was late, that it was
+ * What a client heard of a peer that had to come back, and did at `backAt`: nothing, or, if that was late, that it was
  * away, and back. A machine that stands still makes anybody late.
  */
 export function expectAwayOnlyIfLate(to: ExtendedClient, call: string, jitterMs: number, backAt: number): void {

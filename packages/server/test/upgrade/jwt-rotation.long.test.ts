@@ -39,7 +39,7 @@ afterAll(async () => {
   await Promise.all([databases.dispose(), redis.stop()])
 })
 
-/** How it closed; `over` where the token had ended by then: whoever came late with it is rightly refused. */
+/** How it closed; `over` if the token had ended by then: a client that came late with it is rightly refused. */
 async function closeOf(client: Client, issued: { readonly expires_at: string }): Promise<number | 'over'> {
   const { code } = await client.closed
   return code === 4401 && Date.now() >= Date.parse(issued.expires_at) ? 'over' : code
@@ -134,7 +134,7 @@ async function published(): Promise<string[]> {
 }
 const jwksPath = '/.well-known/jwks.json'
 
-/** Whether a token is good for who has nothing but the document of a node. */
+/** Whether a token is good for a reader who has nothing but the document of a node. */
 async function isGoodFor(node: Service, token: string): Promise<boolean> {
   const { keys } = await (await fetch(`${node.url}${jwksPath}`)).json()
   const [head = '', body = '', signature = ''] = token.split('.')

@@ -13,7 +13,7 @@ export interface Two {
 export interface OpenOptions extends BrowserContextOptions {
   /** More of the page's query. */
   readonly query?: Record<string, string>
-  /** Where Ben finds the page, and more of its query there. */
+  /** The address at which Ben finds the page, and more of its query there. */
   readonly ben?: { readonly url: string; readonly query: Record<string, string> }
   readonly ids?: { ann: string; ben: string }
 }

@@ -63,7 +63,7 @@ const html = `<!doctype html>
   <body><div id="root"></div><script type="module" src="/page.js"></script></body>
 </html>`
 
-/** The real service, and an application's server in front: the page, its script, and `/call-token` for who is signed in. */
+/** The real service, and an application's server in front: the page, its script, and `/call-token` for the signed-in user. */
 export async function openSite({ script, styles }: Bundle) {
   const service = await new Service({ ...limitsAsShipped }).start()
   const typed = (body: BodyInit, type: string) => new Response(body, { headers: { 'content-type': type } })

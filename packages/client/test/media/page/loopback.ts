@@ -33,7 +33,7 @@ function createPair(callType: string, options: Options = {}) {
     ...{ wire, errors, callerCall, calleeCall },
     caller: mediaOf(callerCall),
     callee: mediaOf(calleeCall),
-    /** Both accept; the callee is told first, as by a service that acknowledges before it pushes. */
+    /** Both accept; the callee hears it first, as by a service that acknowledges before it pushes. */
     accept(): void {
       calleeCall.become({ name: 'accepted' })
       callerCall.become({ name: 'accepted' })

@@ -58,7 +58,7 @@ test('[END3] a service alone that stood still for more than 3 s: that was an out
   expect(uptime.outages()).toEqual([])
   await pass(1_000)
   const from = world.now
-  // Before its own timer has its turn, whoever asks sees that it goes on.
+  // Before its own timer has its turn, its callers see that it goes on.
   world.now += 3_001
   expect(uptime.outages()).toEqual([{ from, to: goesOn }])
   await stand(4_000)

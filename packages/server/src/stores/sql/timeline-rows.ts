@@ -4,7 +4,7 @@ import type { RefusedAt } from '../../ports/timeline.ts'
 
 /**
  * The columns of an entry, in order. `side`, `role` and `user_id` are blank where there is none; `entry` is JSON. An entry that
- * comes with a `user_id` and no `role` is of a member of a group: it is stored without the name, if that member is the callee.
+ * comes with a `user_id` and no `role` belongs to a member of a group: it is stored without the name, if that member is the callee.
  */
 export const timelineColumns = ['product', 'call_uuid', 'id', 'at', 'side', 'role', 'user_id', 'entry'] as const
 

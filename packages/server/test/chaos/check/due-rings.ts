@@ -6,13 +6,13 @@ import type { Reading } from './reading.ts'
 /** Whether somebody has to hear a call ring that was decided on at `at`. */
 export type IsRingDue = (fact: CallFacts, user: string, at: number) => boolean
 
-/** So long after its end a ring that could not be told before is worth telling, in ms [RING1]. */
+/** How long after its end a late ring is still worth sending, in ms [RING1]. */
 const lateRingMs = 10_000
 
 /**
  * A ring is due to a phone that was there when the call began, and came back while it rang or stayed for as long as it may
- * take to tell it. The row has the time of the decision; the commit may have to wait for the database. One that left before it
- * could be told may come back when the ring is over.
+ * take to tell it. The row has the time of the decision; the commit may have to wait for the database. A phone that left
+ * before the ring could reach it may come back when the ring is over.
  */
 export function createDueRings(readings: ReadonlyMap<string, Reading>, patience: Patience): IsRingDue {
   const heard = firstHeard([...readings.values()])

@@ -49,7 +49,7 @@ export function sideOf({ row }: CallFacts, user: string): 'caller' | 'callee' | 
   return row.callee === user ? 'callee' : undefined
 }
 
-/** Whether a call to a group rang at somebody, who is in it only if it answered [GROUP1]. */
+/** Whether a call to a group rang at somebody; only the one who answered is in it [GROUP1]. */
 export function isRung({ row }: CallFacts, user: string): boolean {
   return row.members?.includes(user) === true
 }

@@ -45,7 +45,7 @@ function problemsOf({ row, events }: CallFacts): string[] {
   ]
 }
 
-/** In one part of a session, and after it: a ring that was heard ends there once. */
+/** In one part of a session, and after it: a ring that rang there ends there once. */
 function checkStops(
   reading: Reading,
   stretch: Stretch,

@@ -2,7 +2,7 @@ import type { Hook } from '../recording.ts'
 import type { CallFacts, Facts } from './facts.ts'
 import type { Report } from './findings.ts'
 
-/** What an endpoint is told of, by the events of `call_events`. */
+/** The events for an endpoint, by the events of `call_events`. */
 export const hookOf: ReadonlyMap<string, string> = new Map(
   ['accepted', 'connected', 'ended', 'rejected', 'cancelled', 'missed', 'busy']
     .map((type): [string, string] => [type, `call.${type}`])

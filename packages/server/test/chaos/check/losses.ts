@@ -122,7 +122,7 @@ function isBefore({ until: end }: FaultRecord, { kind, at, openedAt, node }: See
   return found <= at
 }
 
-/** What a log keeps [RES1], but for what is told of the calls themselves, which is little. */
+/** The size of a log [RES1], but for notices of the calls themselves, which are few. */
 const kept = { events: 512 - 64, units: 1024 * 1024 - 64 * 1024 }
 /** What a relay has beside its text. */
 const envelopeUnits = 300

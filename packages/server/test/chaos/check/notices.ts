@@ -13,7 +13,7 @@ interface Owed {
   readonly about?: string
 }
 
-/** Every transition is told to those whom it concerns, unless a loss was declared to them [ORD3, EXT3]. */
+/** Every transition reaches everybody whom it concerns, unless a loss was declared to them [ORD3, EXT3]. */
 export function checkNotices(
   readings: readonly Reading[],
   facts: Facts,
@@ -53,7 +53,7 @@ function owedFor({ type, version, by_user: by }: EventRow, { row, reached }: Cal
   const others = [caller, callee].filter((user) => user !== by || row.end_reason === 'transferred')
   if (type === 'rejected') return others.map((user) => ({ user, pushes: ['call.rejected'] }))
   const wasAnswered = reached.has('accepted')
-  // A phone that was away while it rang has nothing to be told of.
+  // A phone that was away while it rang has nothing to hear of.
   const heard = wasAnswered ? others : others.filter((user) => user === caller)
   return heard.map((user) => ({ user, pushes: [`call.${type}`] }))
 }

@@ -100,7 +100,7 @@ test('what was known when a fault began is due after so much time without any, a
   }
   expect(heardBy()).toBe(12_000)
   expect(heardBy([11_000, 14_000])).toBe(24_000)
-  // One that lies in another one is no more.
+  // An outage that lies in another one is not one more.
   expect(heardBy([11_000, 14_000], [16_000, 18_000], [17_000, 17_500], [26_500, 27_500])).toBe(26_000)
   expect(heardBy([11_000, 14_000], [16_000, 18_000], [25_500, 26_500])).toBe(27_000)
   expect(heardBy([11_000, 14_000], [27_000, 30_000])).toBe(24_000)

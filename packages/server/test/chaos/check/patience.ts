@@ -5,8 +5,8 @@ import type { Reading, Stretch } from './reading.ts'
 
 /**
  * How long news may take when nothing is wrong, in ms: to a phone that is there, and until a phone that is not there has
- * come back and was told what it lost. One node sweeps every 500 ms. Of several, a dead one is found after 5 s, and the
- * logs of sessions in calls are looked at every 5 s.
+ * come back and heard what it lost. One node sweeps every 500 ms. Of several, a dead one is found after 5 s, and the logs
+ * of sessions in calls are looked at every 5 s.
  */
 const news = { oneNode: { online: 1_200, back: 4_000 }, manyNodes: { online: 10_000, back: 15_000 } } as const
 
@@ -67,7 +67,7 @@ export function createPatience(header: Header): Patience {
     excuses(reading, stretch, at) {
       const { until } = stretch
       const whole = wholeAfter(at, reading.user)
-      // Where the log was lost under a socket, that socket says so.
+      // If the log was lost under a socket, that socket says so.
       if (until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))) return true
       return blowsTo(reading.user, header).some(({ from }) => wasAway(reading, stretch, at, from))
     },
@@ -111,7 +111,7 @@ export function isThere({ online }: Reading, from: number, until: number): boole
 
 /**
  * Whether what was due at `at` was lost with the log of this part of a session, at `blow`, and its phone had no socket until
- * then for as long as news needs. Where the log was lost before, that counts until the phone heard of the loss.
+ * then for as long as news needs. If the log was lost before, that counts until the phone heard of the loss.
  */
 function wasAway({ online }: Reading, { from: begun, until }: Stretch, at: number, blow: number): boolean {
   if (blow < begun || blow > until || !Number.isFinite(until)) return false

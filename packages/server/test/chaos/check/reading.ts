@@ -64,7 +64,10 @@ export interface Reading {
   readonly strange: readonly SeenPush[]
 }
 
-/** How long a store may be away, and a dead holder be asked after that [PLACE4], in ms, before somebody lost its socket. */
+/**
+ * How long a store may be away, and the probe of a dead holder may take after that [PLACE4], in ms, before somebody lost
+ * its socket.
+ */
 const attemptMs = 15_000
 
 export function read({ user, entries }: Trace): Reading {

@@ -22,7 +22,7 @@ export function checkRefusals(readings: readonly Reading[], facts: Facts, header
   }
 }
 
-/** Where in a trace the service first said that a call exists. */
+/** The place in a trace where the service first said that a call exists. */
 function knownSince({ stretches, states, requests }: Reading): ReadonlyMap<string, number> {
   const known = new Map<string, number>()
   const say = (call: string | undefined, index: number) => {

@@ -51,7 +51,7 @@ export function checkRelays(seen: RelaysSeen): void {
   }
 }
 
-/** How long who sends to a call that is over is told nothing but that [END1], in ms. */
+/** How long the sender to a call that is over hears nothing but that [END1], in ms. */
 const endKnownMs = 60_000
 
 /** Per call and sender, in the order in which they came. */
@@ -103,7 +103,7 @@ function checkArrivals(
   }
 }
 
-/** That its call is over for more than a minute is all that who asks again is told then: nobody knows any more what came [EXT4]. */
+/** A repeated request to a call that is over for more than a minute only hears that: nobody knows any more what came [EXT4]. */
 function isOver({ sent, replies: [reply] }: SeenRequest, fact: CallFacts | undefined, startedAt: number): boolean {
   const endedAt = fact?.row.ended_at
   if (sent === 1 || reply?.frame.error?.code !== 'CALL_INVALID_STATE' || typeof endedAt !== 'number') return false
@@ -132,11 +132,11 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
   const text = `${request.frame.event} ${mark} of ${sender.user} was acknowledged (${status}) and never came`
   const acceptedAt = fact.reached.get('accepted')
   if (status === 'ringing') {
-    // Nobody took the call, or what waited for it was lost, and its sender was told [REL2].
+    // Nobody took the call, or the waiting messages were lost, and their sender heard so [REL2].
     if (acceptedAt === undefined) return
     const answered = Math.max(reply.at, acceptedAt - startedAt)
     if (patience.declared(sender, request.firstAt, answered) || isExcused(answered, answered, stream, mark)) return
-    // It is handed over with the answer: not where that could not be told before the call was over.
+    // It is handed over with the answer: not if the answer could not be delivered before the call was over.
     const nodes = [receiver, sender].map((reading) => nodeAt(reading, answered))
     const heardBy = patience.heardBy(answered, receiver.user, nodes)
     const endedAt = (fact.row.ended_at ?? Number.POSITIVE_INFINITY) - startedAt
@@ -157,8 +157,8 @@ function isWithAnother({ states, requests }: Reading, { row }: CallFacts, at: nu
 }
 
 /**
- * Whether the receiver was told in time that something is missing. Not if more of the same sender came in that part of
- * its session, or how the call ended: then it was passed over in silence. What came past the log says nothing of it.
+ * Whether the receiver heard in time that something is missing. Not if more of the same sender came in that part of its
+ * session, or how the call ended: then it was passed over in silence. What came past the log says nothing of it.
  */
 function isExcused(from: number, at: number, { came, fact, receiver, patience }: Stream, mark: number): boolean {
   const stretch = receiver.stretches.findLast((each) => each.from <= from)

@@ -29,7 +29,7 @@ function causesOf({ type }: EventRow, row: CallRow): readonly string[] {
   }
 }
 
-/** What was asked for and what PostgreSQL has: nothing more, and nothing less than was acknowledged [EXT3]. */
+/** The requests and the contents of PostgreSQL: nothing more, and nothing less than was acknowledged [EXT3]. */
 export function checkRequests(
   readings: readonly Reading[],
   facts: Facts,

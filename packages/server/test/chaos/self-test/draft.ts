@@ -94,7 +94,7 @@ export function missedApart(draft: Draft, count: number): Spot {
   return hello
 }
 
-/** Where the part of the session that holds this frame ends: at the next `auth.ok` that begins anew, or a reset. */
+/** The end of the part of the session that holds this frame: at the next `auth.ok` that begins anew, or a reset. */
 function endOfStretch({ trace, index }: Spot): number {
   const end = trace.entries.findIndex((entry, i) => i > index && entry.kind === 'in' && isFresh(entry.frame))
   return end < 0 ? trace.entries.length : end
@@ -149,7 +149,7 @@ export function answer(reply: Spot, frame: Omit<DraftFrame, 'request_id'>): void
   entry.frame = { ...frame, ...(request_id === undefined ? {} : { request_id }) }
 }
 
-/** Where a relay came, if it did. */
+/** The place where a relay came, if it did. */
 export function arrivalOf(draft: Draft, request: Spot): Spot | undefined {
   const mark = markOf(request.frame)
   return spots(draft, 'in', isRelayPush).find(

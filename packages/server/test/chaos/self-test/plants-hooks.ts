@@ -11,7 +11,7 @@ const isTaken = ({ answer }: DraftHook) => answer === 200
 /** What came to an endpoint: in this run number 1 failed for some seconds, and both when a node was killed. */
 const at = (draft: Draft, endpoint: 0 | 1): DraftHooks => firstOf(draft.hooks.slice(endpoint), `endpoint ${endpoint}`)
 
-/** Where one that was taken at once is followed by the next step of its call, which was taken, too. */
+/** A delivery that was taken at once and is followed by the next step of its call, which was taken, too. */
 function steps(hooks: DraftHooks): readonly [first: DraftHook, second: DraftHook] {
   const ofCalls = Map.groupBy(hooks, ({ call_uuid }) => call_uuid).values()
   return firstOf(

@@ -49,7 +49,7 @@ export function registerBackendErasure(name: string, start: Start): void {
       const { DATABASE_URL: url } = running.env
       return dumpOf(url === undefined ? { sqlite: join(running.dataDir, 'ringwire.db') } : { url })
     }
-    /** Where somebody is named in what is stored: tables, as each row begins with its own. */
+    /** The tables whose rows name somebody: each row begins with its table's name. */
     const tablesWith = async (...texts: string[]) => {
       const lines = (await dump()).split('\n').filter((line) => texts.some((text) => line.includes(text)))
       return [...new Set(lines.map((line) => /^(?:\{"table":")?(\w+)/.exec(line)?.[1]))].sort()
@@ -162,7 +162,7 @@ export function registerBackendErasure(name: string, start: Start): void {
 
       const again = await erase('customer', ann.user_id)
       expect([again.status, again.body]).toMatchObject([200, nothing])
-      // What is told of its calls from now on, or again, does not name it either.
+      // Later deliveries about its calls, and repeated ones, do not name it either.
       const { data: hooks } = (await ask(service(), 'GET', 'webhooks')).body
       const list = (await ask(service(), 'GET', `webhooks/${hooks[0].id}/deliveries?limit=100`)).body
       const [delivery] = list.data.filter(({ type }: { type: string }) => type === 'call.accepted')

@@ -6,7 +6,7 @@ import type { Service } from '@ringwire/testkit/service'
 import { finish, type Start } from '../calls/composition.ts'
 import { ask } from './calls.ts'
 
-/** What a receiver was told of somebody, in order: true is online. */
+/** The events of somebody at a receiver, in order: true is online. */
 export function toldOf({ received }: Receiver, userId: string): boolean[] {
   const about = received.filter(({ type, data }) => {
     return type.startsWith('participant.') && (data as unknown as { user_id: string }).user_id === userId
@@ -58,7 +58,7 @@ export function registerBackendOnline(name: string, start: Start): void {
       last.close()
       await isTold(leaves, true, false)
       expect(performance.now() - begin).toBeGreaterThan(4_900)
-      // Both of them closed before: what was to be told of them has been.
+      // Both of them closed before: their events have come.
       expect([reloads, twice, early].map((userId) => toldOf(receiver, userId))).toEqual([[true], [true], [true]])
       const told = receiver.received.find(({ type }) => type === 'participant.offline')
       expect(told?.data as object).toEqual({ user_id: leaves, role: 'agent' })

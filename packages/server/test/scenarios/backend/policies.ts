@@ -49,7 +49,7 @@ const host = 'candidate:1 1 udp 2122260223 192.168.1.23 54609 typ host generatio
 const relay = 'candidate:2 1 udp 41885439 198.51.100.5 61234 typ relay raddr 192.168.1.23 rport 54609 generation 0'
 const passed = 'candidate:2 1 udp 41885439 198.51.100.5 61234 typ relay raddr 0.0.0.0 rport 9 generation 0'
 
-/** What a product or a key is set to counts on every node within a second, and no store is asked for it. */
+/** The settings of a product or a key count on every node within a second, and need no read of a store. */
 export function registerPolicies(name: string, start: Start): void {
   describe(`policies of products and keys, ${name}`, () => {
     const service = serviceFor(start, env)

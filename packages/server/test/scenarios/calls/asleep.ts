@@ -95,7 +95,7 @@ export function registerAsleep(name: string, start: Start): void {
       return { calleeId, phone, callee, link, caller, callUuid }
     }
 
-    /** The ring is over, and whoever was woken has heard so: a wake that is still to come would have come. */
+    /** The ring is over, and every woken device has heard so: a wake that is still to come would have come. */
     async function cancelled(caller: Client, callUuid: string, woken: Browser): Promise<void> {
       caller.send('call.cancel', { call_uuid: callUuid })
       await woken.inbox.next(isCancelled)

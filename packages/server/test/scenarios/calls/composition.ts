@@ -80,7 +80,7 @@ export interface Composition {
   readonly start: Start
   /** With the limits that people have. */
   readonly startLimited: Start
-  /** Sessions, and who was rung, are known after a restart. */
+  /** Sessions, and the members who were rung, are known after a restart. */
   readonly areSessionsKept: boolean
 }
 

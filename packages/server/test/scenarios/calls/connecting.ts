@@ -104,7 +104,7 @@ function registerClosing(service: () => Service): void {
     await sayGoodbye(callee, [['call.accept', { call_uuid: callUuid }]])
     await caller.next('call.accepted')
     const back = await service().connect({ user_id: calleeId, role: 'agent' })
-    // To name the call takes the place, whether the goodbye was heard before or after the connection.
+    // To name the call takes the place, whether the goodbye arrived before or after the connection.
     expect(await errorCode(back, 'call.connected', { call_uuid: callUuid })).toBeUndefined()
     caller.send('webrtc.offer', offer(callUuid))
     await back.next('webrtc.offer')

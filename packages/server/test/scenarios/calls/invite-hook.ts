@@ -225,7 +225,7 @@ export function registerInviteHook(name: string, start: Start): void {
         eve.callee.send('call.accept', { call_uuid: next })
         await Promise.all([ann.next('call.accepted', about(next)), ben.next('call.ended', about(first))])
         expect((await dan.callee.next('call.cancelled')).data).toMatchObject({ reason: 'answered_elsewhere' })
-        // Whoever transfers is a member, and in a call.
+        // The transferring side is a member, and in a call.
         expect(ben.pushes.filter(({ data }) => data.call_uuid === next)).toEqual([])
         const record = await recordOf(service(), { product: 'decided', user_id: annId, role: 'customer' }, next)
         expect(record).toMatchObject({

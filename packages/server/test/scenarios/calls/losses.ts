@@ -71,7 +71,7 @@ function registerCallerLost(service: () => Service): void {
       const notice = { event: 'call.cancelled', data }
       expect(news()).toEqual({ caller: [], callerTab: [], callee: [notice], calleeTab: [notice] } as never)
 
-      // However it was lost, who comes back hears how the call ended [PLACE5, WS4].
+      // However it was lost, a client that comes back hears how the call ended [PLACE5, WS4].
       const back = await service().connect({ user_id: four.callerId, role: 'customer' })
       await back.next('call.cancelled')
       await quiet(back)

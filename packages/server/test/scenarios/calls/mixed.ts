@@ -46,7 +46,7 @@ interface Story {
   /** Every client that there ever was. */
   readonly everyone: { readonly client: Client; readonly person: Person }[]
   readonly uuids: string[]
-  /** How often a client closed its socket: who takes its place then has a new offer made [PLACE5]. */
+  /** How often a client closed its socket: the next holder of its place has a new offer made [PLACE5]. */
   closes: number
 }
 
@@ -89,8 +89,8 @@ async function playStory(service: Service, seed: number): Promise<Story> {
 }
 
 /**
- * Everybody hangs up every call that is not over, until none is left: what a client sent before it died takes effect
- * when its turn comes, and a call may be known under another call_uuid than the one that was asked for [UUID1].
+ * Everybody hangs up every call that is not over, until none is left: what a client sent before it died takes effect when
+ * its turn comes, and a call may be known under another call_uuid than the one in the invite [UUID1].
  */
 async function hangUpAll(service: Service, { people }: Story): Promise<void> {
   const open = people.flatMap((person) => person.open)

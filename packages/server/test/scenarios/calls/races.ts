@@ -175,7 +175,7 @@ function registerAccepts(service: () => Service): void {
       const told = (who: keyof typeof heard) =>
         noticesFirst(service(), heard[who]).map(({ event, error, data }) => error?.code ?? data.reason ?? event)
       if (told('caller').length > 0) {
-        // It is told what became of the call that it had just heard was accepted [END4].
+        // It hears what became of the call whose accept it has just got [END4].
         expect(told('caller')).toEqual(['call.accepted', 'caller_cancelled'])
         expect(told('callee')).toEqual(['caller_cancelled'])
         expect(told('calleeTab')).toEqual(['answered_elsewhere'])

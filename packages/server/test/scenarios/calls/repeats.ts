@@ -158,7 +158,7 @@ function registerForeign(service: () => Service): void {
     const again = await request(ours.caller, 'call.invite', inviteOf(ours.calleeId, { call_uuid: callUuid }))
     expect(again?.data).toEqual(reply?.data)
 
-    // The one who is called in their call is no caller either.
+    // The callee of their call is not a caller either.
     const back = await request(theirs.callee, 'call.invite', {
       callee_user_id: ours.callerId,
       callee_role: 'customer',

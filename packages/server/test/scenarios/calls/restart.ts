@@ -24,8 +24,8 @@ const ways = {
 type Way = (service: Service) => Promise<unknown>
 
 /**
- * The service goes and comes back on the same data; calls do not end by that [RES3]. Where sessions outlive the service,
- * it knows what each was proven to have received, and tells that no second time.
+ * The service goes and comes back on the same data; calls do not end by that [RES3]. If sessions outlive the service, it
+ * knows what each was proven to have received, and does not send that again.
  */
 export function registerRestart(name: string, start: Start, areSessionsKept = false): void {
   const again: Again = areSessionsKept ? hearsUnlessBefore : hears

@@ -8,14 +8,14 @@ import { type Start, serviceFor } from './composition.ts'
 
 /** Long enough for what has to happen before it, on a machine that is slow as well. */
 const ringTimeoutMs = 5_000
-/** Where nothing has to happen before it. */
+/** If nothing has to happen before it. */
 const briefMs = 2_000
 /** A rule says "within 1 s"; the rest is room for a machine that has other things to do. */
 const latestMs = 1_000 + 3_000
 /** Clocks are read in whole milliseconds on both sides. */
 const readingMs = 2
 
-/** The ring timeout [RING1], and what a session that comes late is told [RING2]. */
+/** The ring timeout [RING1], and the messages to a session that comes late [RING2]. */
 export function registerRinging(name: string, start: Start): void {
   describe(`ringing, ${name}`, () => {
     const service = serviceFor(start, { RINGWIRE_RING_TIMEOUT_MS: String(ringTimeoutMs) })
@@ -53,7 +53,7 @@ function registerTimeout(service: () => Service): void {
     const pairs = await Promise.all(Array.from({ length: 100 }, () => connectPair(service())))
     const uuids = await Promise.all(pairs.map(({ caller, calleeId }) => invite(caller, calleeId)))
     await Promise.all(pairs.flatMap(({ caller, callee }) => [caller.next('call.missed'), callee.next('call.missed')]))
-    // A whole ring timeout later: more than one sweep, and nobody was told twice.
+    // A whole ring timeout later: more than one sweep, and nobody heard it twice.
     const sentinel = await connectPair(service())
     await invite(sentinel.caller, sentinel.calleeId)
     await sentinel.caller.next('call.missed')

@@ -78,7 +78,7 @@ export function registerWaking(name: string, start: Start): void {
       expect(await looked.json()).toMatchObject({ call_uuid: callUuid, status: 'ringing', call_type: 'video' })
       expect((await withTicket('/reject', payload.ring_ticket)).status).toBe(200)
       expect((await caller.next('call.rejected')).data).toMatchObject({ call_uuid: callUuid, reason: 'declined' })
-      // It knows: nobody else is told by a push. What would have been is there before the next call is.
+      // It knows: nobody else gets a push. What would have been is there before the next call is.
       await invite(caller, calleeId)
       expect((await browser.inbox.next()).payload.type).toBe('call.wake')
     })

@@ -37,7 +37,7 @@ export function registerLostClockScenarios(name: string, start: StartService): v
         expect(performance.now() - lost).toBeWithin(callerLostMs - 50, soon(callerLostMs + slackMs))
         expect(data).toMatchObject({ call_uuid: callUuid, status: 'cancelled', reason: 'caller_lost', by: null })
         const back = await service.connect({ user_id: pair.callerId, role: 'customer' })
-        // It may be told a moment after the other one.
+        // It may hear it a moment after the other one.
         await back.next('call.cancelled')
         await back.settle()
         expect(back.events()).toEqual(['auth.ok', 'call.cancelled'])

@@ -32,7 +32,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       return { caller, callee, callerId, calleeId, callUuid, send }
     }
 
-    /** A second session beside the holder, who has shown that it is there [PLACE4]. */
+    /** A second session next to the holder, who has shown that it is there [PLACE4]. */
     async function bystander(holder: Client, userId: string): Promise<Client> {
       const asked = holder.nextPing()
       const tab = await connect(userId, 'agent')
@@ -110,7 +110,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       for (const other of others) expect(other.events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled'])
     })
 
-    /** Another device that names the call is told when it may have the place, once the loss was seen, and waits for that. */
+    /** Another device that names the call hears when it may have the place, once the loss was seen, and waits for that. */
     async function tillItMayTake(client: Client, callUuid: string): Promise<void> {
       let wait: number | undefined
       while (wait === undefined) {
@@ -295,7 +295,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         clients.push(successor)
         await successor.next('webrtc.ice_candidate', (it) => it.data.candidate.candidate === `candidate:${n - 1}`)
       }
-      // What a client that died had received but not proven is told to its successor again; nothing else is.
+      // The successor of a client that died gets its unproven messages again; nothing else is repeated.
       let known = 0
       for (const client of clients) {
         const numbers = candidateNumbers(client)
@@ -457,7 +457,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         return (await comeBack()).told.join()
       }
       const told = await Promise.all(range(0, 12).map((n) => cut(n * 90)))
-      // Between the two pongs the answer alone is not proven: it fits no offer of who has it.
+      // Between the two pongs only the answer is not proven: it fits no offer of the new holder.
       for (const events of told) expect(['', 'call.accepted', 'webrtc.answer']).toContain(events)
     })
 

@@ -39,7 +39,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
       for (let nth = 1; nth <= 4; nth++) {
         await client.nextPing()
         const time = performance.now()
-        // Not since the one before, which may have been late on its way.
+        // Not since the previous one, which may have been late on its way.
         expect(time - began).toBeGreaterThan(nth * pingIntervalMs - 200)
         expect(time - before).toBeLessThan(soon(pingIntervalMs + 3 * tickMs))
         before = time

@@ -68,7 +68,7 @@ export function registerStrangerScenarios(name: string, start: StartService): vo
             const toOthers = (await request(stranger, event, data))?.error
             const toNone = (await request(stranger, event, { ...data, call_uuid: crypto.randomUUID() }))?.error
             expect(toOthers, `${event} by ${who}`).toMatchObject({ code: 'CALL_NOT_FOUND' })
-            // Whoever guesses a call_uuid learns nothing: the answers are the same.
+            // Somebody who guesses a call_uuid learns nothing: the answers are the same.
             expect(toOthers).toEqual(toNone)
           }
           expect(stranger.events().filter((event) => event !== 'call.error')).toEqual(['auth.ok'])

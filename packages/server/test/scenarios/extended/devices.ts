@@ -216,7 +216,7 @@ function registerTakeOver(service: () => Service): void {
     expect(again.hello?.data.active_calls).toMatchObject([{ call_uuid: callUuid, holds_place: true }])
     const invited = await again.request('call.invite', inviteOf(devices.calleeId))
     expect(invited.data.call_uuid).not.toBe(callUuid)
-    // It, too: its client may show the call that it was told of when it connected.
+    // It, too: its client may show the call that it heard of when it connected.
     for (const client of [devices.callee, again]) {
       expect((await client.next('call.ended', about(callUuid))).data.reason).toBe('superseded')
     }

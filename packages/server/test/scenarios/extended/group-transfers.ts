@@ -44,7 +44,7 @@ async function transferred({ ann, ben, eva, max, first, name }: People): Promise
   return next
 }
 
-/** A side of an answered call is handed over to whoever of a group answers [XFER1, GROUP1]. */
+/** A side of an answered call is handed over to the member of a group who answers [XFER1, GROUP1]. */
 export function registerGroupTransfers(name: string, start: Start): void {
   describe(`transfers to groups, ${name}`, () => {
     const service = serviceFor(start)

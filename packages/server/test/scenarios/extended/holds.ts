@@ -51,7 +51,7 @@ async function pairOf(service: Service): Promise<ExtendedPair> {
   return { caller, callee, callerId, calleeId }
 }
 
-/** What a client was told of the other side's media, without who said it. */
+/** What a client heard of the other side's media, without the sender. */
 const told = ({ pushes }: ExtendedClient, call_uuid: string) =>
   pushes
     .filter(({ event, data }) => event === 'call.media' && data.call_uuid === call_uuid)

@@ -31,7 +31,7 @@ async function pairOf(service: Service): Promise<ExtendedPair> {
   return { caller, callee, callerId, calleeId }
 }
 
-/** What a client was told of one call by some events, in order. */
+/** What a client heard of one call by some events, in order. */
 function heard({ pushes }: ExtendedClient, call: string, ...events: string[]) {
   return pushes.filter(({ event, data }) => events.includes(event) && data.call_uuid === call)
 }
@@ -192,7 +192,7 @@ function registerAbsence(service: () => Service): void {
       expect(lasts(data)).toBe(longMs)
       expect(version).toBeGreaterThan(2)
       expect(Math.abs(Date.parse(data.since) - Date.now())).toBeLessThan(10_000)
-      // Whoever connects now reads the same.
+      // A client that connects now reads the same.
       const wish = there === pair.callee ? { user_id: pair.calleeId, role: 'agent' } : undefined
       const tab = await connectExtended(service(), wish ?? { user_id: pair.callerId, role: 'customer' })
       const { since, ends_at } = data

@@ -7,7 +7,7 @@ import { type Start, serviceFor } from '../calls/composition.ts'
 
 const agents = (...ids: readonly string[]) => ({ participants: ids.map((user_id) => ({ role: 'agent', user_id })) })
 
-/** Asks again while the policy is not known yet, or it was asked a moment ago: the test's time is the patience. */
+/** Asks again while the policy is not known yet, or the last request was a moment ago: the test's time is the patience. */
 export async function watch(client: ExtendedClient, data: object) {
   for (;;) {
     const reply = await client.request('presence.watch', data)
