@@ -44,3 +44,5 @@ export function createOwnMedia({ send, callUuid, changed }: OwnMediaPort) {
     },
   }
 }
+
+export type OwnMedia = ReturnType<typeof createOwnMedia>
