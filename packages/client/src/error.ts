@@ -1,6 +1,6 @@
 import type { ErrorCode, LimitName } from '@ringwire/protocol/errors'
+import { isObject } from './json.ts'
 import type { ClientErrorCode, RingwireErrorShape } from './types.ts'
-import { isObject } from './wire.ts'
 
 type Details = Partial<
   Pick<RingwireErrorShape, 'retryable' | 'retryAfterMs' | 'limit' | 'callUuid' | 'field' | 'status' | 'httpStatus'>

@@ -27,8 +27,7 @@ export function createLiveness(env: Environment, options: LivenessOptions) {
   function stop(): void {
     endIdle?.()
     endAnswer?.()
-    endIdle = undefined
-    endAnswer = undefined
+    endIdle = endAnswer = undefined
   }
 
   return {

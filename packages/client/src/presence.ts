@@ -1,8 +1,8 @@
 /** Who is there, of the people that this participant may call [PRES1]. */
 import { errorFromWire, type RingwireError } from './error.ts'
+import { isObject, parseJson } from './json.ts'
 import { createListeners } from './listeners.ts'
 import type { Unsubscribe, WebSocketConstructor, WebSocketLike } from './types.ts'
-import { isObject, parseJson } from './wire.ts'
 
 export interface WatchedPeer {
   readonly role: string

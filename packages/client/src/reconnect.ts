@@ -1,3 +1,5 @@
+import type { Environment } from './environment.ts'
+
 /** Milliseconds. */
 export interface PauseBounds {
   readonly baseMs: number
@@ -20,6 +22,10 @@ export interface Pause {
 
 /** No hint makes a client stay away for longer than this. */
 const maxHintMs = 300_000
+/** An attempt that came this far counts as a stable connection: the pauses begin anew. */
+const stableMs = 10_000
+/** The network that comes and goes brings an attempt at most this often. */
+const wakeIntervalMs = 1_000
 
 /**
  * The pause before the next attempt, after `failures` of them since the last stable connection (1 is the first). Full
@@ -33,6 +39,49 @@ export function pauseBefore(failures: number, hints: PauseHints, bounds: PauseBo
 }
 
 /** The reason of close code 1012 is `restart, jitter_ms=N` [CLOSE]. */
-export function readJitterHint(reason: string): number {
+export function readJitterHint(reason = ''): number {
   return Number(/\bjitter_ms=(\d{1,9})\b/.exec(reason)?.[1] ?? 0)
 }
+
+/** The pauses between the attempts of one connection. `run` begins an attempt. */
+export function createPauses(env: Environment, bounds: PauseBounds, run: () => void) {
+  /** Since the last stable connection. */
+  let failures = 0
+  let onlineSince = Number.POSITIVE_INFINITY
+  let lastAttempt = 0
+  let isAsked = false
+  let endTimer: () => void = () => {}
+
+  return {
+    /** An attempt begins. Gives its number, which counts from 1 since the last stable connection. */
+    begin(): number {
+      endTimer()
+      lastAttempt = env.now()
+      return failures + 1
+    },
+    online(): void {
+      onlineSince = env.now()
+    },
+    /** The attempt has failed, or its connection is lost. Gives when the next one begins. */
+    start(hints: PauseHints): { readonly attempt: number; readonly retryAt: number } {
+      const now = env.now()
+      if (now - onlineSince >= stableMs) failures = 0
+      onlineSince = Number.POSITIVE_INFINITY
+      const pause = pauseBefore(++failures, hints, bounds, env.random())
+      isAsked = pause.isAsked
+      endTimer = env.after(pause.ms, run)
+      return { attempt: failures, retryAt: now + pause.ms }
+    },
+    /** There is no need to wait, unless the service asked for it. */
+    hurry(): void {
+      if (!isAsked && env.now() - lastAttempt >= wakeIntervalMs) run()
+    },
+    /** For good. */
+    reset(): void {
+      endTimer()
+      failures = 0
+    },
+  }
+}
+
+export type Pauses = ReturnType<typeof createPauses>

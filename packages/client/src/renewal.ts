@@ -77,3 +77,5 @@ export function createRenewal(
     },
   }
 }
+
+export type Renewal = ReturnType<typeof createRenewal>

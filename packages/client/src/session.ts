@@ -1,9 +1,9 @@
 import type { Capability } from '@ringwire/protocol/capabilities'
 import type { ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
+import { isObject, parseJson } from './json.ts'
 import type { SessionStorage } from './types.ts'
-import { isObject, parseJson } from './wire.ts'
 
-type Resume = { readonly id: string; readonly epoch: string; readonly seq: number; readonly replied: number }
+type Resume = { readonly id: string; readonly epoch: string; seq: number; readonly replied: number }
 
 /**
  * The key to a session: its name, its epoch and the last push that was seen [RES1]. `can`: what this client understands
@@ -32,7 +32,7 @@ export function createSession(can: readonly Capability[] = []) {
       const last = session?.seq ?? 0
       if (seq <= last) return 'seen'
       if (!session || seq > last + 1) return 'gap'
-      session = { ...session, seq }
+      session.seq = seq
       return 'next'
     },
 

@@ -1,8 +1,8 @@
 import type { Environment } from './environment.ts'
 import { RingwireError } from './error.ts'
+import { isObject, parseJson } from './json.ts'
 import { createServerClock } from './server-clock.ts'
 import type { CallClientOptions, SessionToken, TokenReason, TokenResponse } from './types.ts'
-import { isObject, parseJson } from './wire.ts'
 
 /** A token with this much left, or a fifth of its life, is used again: nobody asks the backend for each reconnect. */
 const reserveMs = 60_000

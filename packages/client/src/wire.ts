@@ -18,6 +18,8 @@ import type {
 } from '@ringwire/protocol/events/call'
 import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/protocol/events/webrtc'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
+import { errorFromWire, type RingwireError } from './error.ts'
+import { isObject, parseJson } from './json.ts'
 
 /** What the service pushes to an extended session, by event. */
 export interface Pushes {
@@ -51,7 +53,8 @@ export interface Envelope {
   readonly event: string
   readonly request_id?: string
   readonly seq?: number
-  readonly error?: unknown
+  /** Of `call.error`, and of nothing else. */
+  readonly error: RingwireError | undefined
   readonly data: Readonly<Record<string, unknown>>
 }
 
@@ -59,25 +62,13 @@ export interface Envelope {
 export function readEnvelope(text: string): Envelope | undefined {
   const value = parseJson(text)
   if (!isObject(value) || typeof value.event !== 'string') return undefined
-  return { ...value, data: isObject(value.data) ? value.data : {} } as unknown as Envelope
+  const error = value.event === 'call.error' ? errorFromWire(value.error) : undefined
+  return { ...value, error, data: isObject(value.data) ? value.data : {} } as unknown as Envelope
 }
 
 /** `auth.ok` of an extended session; undefined where the service knows base sessions only. */
 export function readAuthOk({ data }: Envelope): ExtendedAuthOk | undefined {
   return typeof data.session_id === 'string' ? (data as unknown as ExtendedAuthOk) : undefined
-}
-
-/** Undefined where the text is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
