@@ -96,7 +96,9 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     },
   })
 
-  const call = { ...seed, invited: quiet(invited), held: false, on, claimSignals: claim } as Mutable<Omit<Call, 'client'>>
+  const call = { ...seed, invited: quiet(invited), held: false, on, claimSignals: claim } as Mutable<
+    Omit<Call, 'client'>
+  >
   const live: OwnCall = {
     // Not enumerable: a client holds its calls, and a circle cannot be printed.
     call: Object.defineProperty(call, 'client', { get: port.client }) as Call,

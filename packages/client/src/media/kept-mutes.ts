@@ -40,3 +40,5 @@ export function createKeptMutes(storage: MediaStorage | null | undefined, callUu
     forget: () => attempt((storage, key) => storage.removeItem(key)),
   }
 }
+
+export type KeptMutes = ReturnType<typeof createKeptMutes>

@@ -72,3 +72,5 @@ export function createOpening({ call, earlyOffer, negotiation, recovery }: Openi
     },
   }
 }
+
+export type Opening = ReturnType<typeof createOpening>

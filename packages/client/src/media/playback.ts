@@ -104,3 +104,5 @@ export function createPlaybacks(stream: MediaStream, options: { failed(error: un
     },
   }
 }
+
+export type Playbacks = ReturnType<typeof createPlaybacks>

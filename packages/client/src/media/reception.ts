@@ -58,3 +58,5 @@ export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown
     },
   }
 }
+
+export type Reception = ReturnType<typeof createReception>

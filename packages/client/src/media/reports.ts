@@ -80,3 +80,5 @@ function meanOf(
   const values = seen.flatMap((stats) => stats[of] ?? [])
   return values.length === 0 ? {} : { [name]: Math.min(60_000, Math.round(total(values) / values.length)) }
 }
+
+export type Reports = ReturnType<typeof createReports>
