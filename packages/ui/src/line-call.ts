@@ -14,25 +14,20 @@ export const rings = (call: Call): boolean => phaseOf(call) === 'incoming'
 /** The calls that the page is in, from the moment when it takes them to their end, and their media. */
 export function createLineCall(
   client: CallClient,
-  { get, change }: LineStates,
+  line: LineStates,
   open: (media: CallMedia, withCamera: boolean) => Promise<void>,
   options: () => LineCallOptions,
 ) {
+  const { get, change } = line
   const watched = new WeakSet<Call>()
-  /** Calls that end together, because their other sides go on with each other. */
-  let leaving: readonly Call[] = []
-
-  function closeMedia(): void {
-    get().media?.close()
-    change({ media: undefined })
-  }
+  const two = createTwoCalls(client, line, watch, join, options)
 
   /** The first call is over. One that waits takes its place: it rings, or goes on if it was on hold. */
   function over(call: Call, state: OverState): void {
     const { since, other } = get()
     if (other && !rings(other.call)) {
       change({ ...other, other: undefined })
-      if (!leaving.includes(other.call)) void other.call.resume()
+      if (!two.isLeaving(other.call)) void other.call.resume()
       return
     }
     change({ ...noCall, phase: 'over', ended: { call, state, since, endedAt: Date.now() }, other: undefined })
@@ -42,9 +37,10 @@ export function createLineCall(
 
   /** A first call that was put on hold for it comes back. */
   function refused(): void {
-    closeMedia()
+    get().media?.close()
+    change({ media: undefined })
     if (!get().other) return
-    exchange()
+    two.exchange()
     void get().call?.resume()
   }
 
@@ -77,20 +73,45 @@ export function createLineCall(
   function join(call: Call, answer?: boolean, before?: CallMedia): void {
     const media = createCallMedia(call, options().media)
     if (before) carryMutes(before, media)
-    media.on('state', ({ name }) => {
-      // A peer without devices sends nothing. The call is live as soon as both sides are connected.
-      const isConnected = name === 'flowing' || name === 'silent'
-      const { other, since } = get()
-      if (!isConnected) return
-      if (get().media === media && since === undefined) change({ since: Date.now() })
-      else if (other?.media === media && other.since === undefined) change({ other: { ...other, since: Date.now() } })
-    })
+    media.on('state', () => noteConnected(line, media))
     change({ media })
     const isVideo = call.callType === 'video'
     if (isVideo && answer !== undefined) void media.setMuted('video', !answer)
     // A camera that was off before the page was loaded again stays closed.
     void open(media, isVideo && !media.state.muted.video)
   }
+
+  return {
+    ...two,
+    ring,
+    join,
+    /** It is the page's own, or was answered before. */
+    take(call: Call): void {
+      hold(call)
+      join(call)
+    },
+  }
+}
+
+/** A peer without devices sends nothing. The call is live as soon as both sides are connected. */
+function noteConnected({ get, change }: LineStates, media: CallMedia): void {
+  const { name } = media.state
+  if (name !== 'flowing' && name !== 'silent') return
+  const { other, since } = get()
+  if (get().media === media && since === undefined) change({ since: Date.now() })
+  else if (other?.media === media && other.since === undefined) change({ other: { ...other, since: Date.now() } })
+}
+
+/** The first call and the other one. */
+function createTwoCalls(
+  client: CallClient,
+  { get, change }: LineStates,
+  watch: (call: Call) => void,
+  join: (call: Call, answer?: boolean, before?: CallMedia) => void,
+  options: () => LineCallOptions,
+) {
+  /** Calls that end together, because their other sides go on with each other. */
+  let leaving: readonly Call[] = []
 
   /** The two calls change their places. */
   function exchange(): void {
@@ -99,8 +120,7 @@ export function createLineCall(
   }
 
   return {
-    ring,
-    join,
+    isLeaving: (call: Call): boolean => leaving.includes(call),
     exchange,
     /** It rings during the first call, or was there before the page was loaded again. */
     wait(call: Call): void {
@@ -144,10 +164,7 @@ export function createLineCall(
           if (left?.held && !still && both.includes(left)) void left.resume()
         })
     },
-    /** It is the page's own, or was answered before. */
-    take(call: Call): void {
-      hold(call)
-      join(call)
-    },
   }
 }
+
+export type LineCall = ReturnType<typeof createLineCall>

@@ -29,11 +29,11 @@ test('the components are under 16.5 KB, minified and gzipped, and bring no depen
   for (const name of imported) expect(name).toMatch(/^(react|@ringwire\/client)(\/|$)/)
 })
 
-test('a phone that transfers and takes no calls leaves these parts out, and is under 14.5 KB', async () => {
+test('a phone that transfers and takes no calls leaves these parts out, and is under 14.6 KB', async () => {
   const entry = join(import.meta.dir, 'support', 'plain-phone.ts')
   const text = await bundle(entry)
   console.log(`a plain phone: ${gzipped(text)} gzipped`)
-  expect(gzipped(text)).toBeLessThan(14_500)
+  expect(gzipped(text)).toBeLessThan(14_600)
   expect(text).not.toMatch(/transfer-dialog|continue-here/)
 })
 
