@@ -90,11 +90,26 @@ const maxOrigins = 128
 
 /** Of one client, and from before it connects: it has to hear when this side is transferred. */
 export function createTransfers(client: CallClient): Transfers {
-  const { ask, on, live, add, localTime } = (client as ClientWithParts)[parts]
+  const { on } = (client as ClientWithParts)[parts]
   const listeners = createListeners<TransferEvents>()
   const states = createStates(listeners)
-  const { become, fail } = states
-  const link = createLinks(client, states, listeners)
+  const following = createFollowing(client, states, createLinks(client, states, listeners))
+  const ends = [on('push', following.hear), on('active', following.reconcile), client.on('calls', following.settle)]
+
+  return {
+    transfer: (call, target) => begin(client, states, call, target),
+    of: states.of,
+    origin: following.origin,
+    on: listeners.on,
+    close() {
+      for (const end of ends) end()
+    },
+  }
+}
+
+/** What the service says of transfers, also of those that the backend or the other side began. */
+function createFollowing(client: CallClient, states: States, link: Links) {
+  const { live, add, localTime } = (client as ClientWithParts)[parts]
   const origins = createOrigins()
   /** The new call of a first one that waits for a gesture, by their uuids. */
   const parked = new Map<string, string>()
@@ -107,45 +122,13 @@ export function createTransfers(client: CallClient): Transfers {
     if (!link(first.callUuid, data.new_call_uuid)) parked.set(first.callUuid, data.new_call_uuid)
   }
 
-  function begun({ call_uuid, new_call_uuid: callUuid }: CallTransferStarted): void {
-    const first = live.get(call_uuid)?.call
-    if (first) become(first, 'ringing', { to: undefined, callUuid })
-  }
-
-  function failed({ call_uuid, new_call_uuid: callUuid, status, end_reason: reason }: CallTransferFailed): void {
-    const first = live.get(call_uuid)?.call
-    const known = first && states.of(first)
-    // One that is known already is the same, with less.
-    const isNews = known && (states.isOpen(first) || (known.callUuid === callUuid && !known.status))
-    if (isNews) become(first, 'failed', { ...known, callUuid, ...failure({ status, reason }) })
-  }
-
-  function hear(push: Push): void {
-    if (push.event === 'call.ringing') origins.read(push.data)
-    // The backend transfers the call for this side.
-    else if (push.event === 'call.transfer_started') begun(push.data)
-    else if (push.event === 'call.transferring') transferring(push.data)
-    else if (push.event === 'call.transfer_failed') failed(push.data)
-  }
-
-  /** The state after a gap. A new call that the client does not know would wait for a gesture. */
-  function reconcile(active: readonly ActiveCall[]): void {
-    for (const it of active) {
-      origins.read(it)
-      const isNew = it.holds_place && !live.has(it.call_uuid)
-      if (isNew && client.find(it.transferred_from ?? '')) add(seedOfActive(it, localTime(it.expires_at)))
-    }
-    // When the client has looked at them, too.
-    queueMicrotask(() => relink(active))
-  }
-
   function relink(active: readonly ActiveCall[]): void {
     parked.clear()
     for (const { call_uuid: callUuid, transferred_from: from, transferring_to: to } of active) {
       const first = live.get(callUuid)?.call
       if (from) parked.set(from, callUuid)
       else if (to) parked.set(callUuid, to)
-      else if (first && states.of(first)?.name === 'ringing') fail(first, failure({}))
+      else if (first && states.of(first)?.name === 'ringing') states.fail(first, failure({}))
     }
     settle()
   }
@@ -154,41 +137,74 @@ export function createTransfers(client: CallClient): Transfers {
     for (const [first, next] of [...parked]) if (link(first, next)) parked.delete(first)
   }
 
-  function transfer(call: Call, target: TransferTarget): Promise<void> {
-    if (states.isOpen(call)) return quiet(Promise.reject(refused('The call is being transferred already.')))
-    const isConsulted = 'to' in target
-    become(call, 'asked', { to: isConsulted ? target.to.peer : targetOf(target) })
-    const onReply = (reply: Reply) => {
-      const known = states.of(call)
-      // The earlier state says more.
-      if (known?.callUuid || known?.name === 'done') return
-      if (!reply.ok) fail(call, failure({ error: reply.error }))
-      else become(call, isConsulted ? 'done' : 'ringing', { callUuid: newUuidOf(reply) })
-    }
-    const asked = ask({ event: 'call.transfer', data: requestOf(call, target), onReply })
-    return quiet(
-      asked.then(
-        () => {},
-        (error: RingwireError) => {
-          // Repeated in another session, it meets the transfer that it began itself.
-          if (states.of(call)?.callUuid) return
-          fail(call, failure({ error }))
-          throw error
-        },
-      ),
-    )
-  }
-
-  const ends = [on('push', hear), on('active', reconcile), client.on('calls', settle)]
   return {
-    transfer,
-    of: states.of,
-    origin: (call) => origins.of(call.callUuid),
-    on: listeners.on,
-    close() {
-      for (const end of ends) end()
+    hear(push: Push): void {
+      if (push.event === 'call.ringing') origins.read(push.data)
+      // The backend transfers the call for this side.
+      else if (push.event === 'call.transfer_started') started(live.get(push.data.call_uuid)?.call, states, push.data)
+      else if (push.event === 'call.transferring') transferring(push.data)
+      else if (push.event === 'call.transfer_failed') failed(live.get(push.data.call_uuid)?.call, states, push.data)
     },
+    /** What there is after a gap. A new call that the client does not know would wait for a gesture. */
+    reconcile(active: readonly ActiveCall[]): void {
+      for (const it of active) {
+        origins.read(it)
+        const isNew = it.holds_place && !live.has(it.call_uuid)
+        if (isNew && client.find(it.transferred_from ?? '')) add(seedOfActive(it, localTime(it.expires_at)))
+      }
+      // When the client has looked at them, too.
+      queueMicrotask(() => relink(active))
+    },
+    settle,
+    origin: (call: Call) => origins.of(call.callUuid),
   }
+}
+
+function started(first: Call | undefined, { become }: States, { new_call_uuid: callUuid }: CallTransferStarted): void {
+  if (first) become(first, 'ringing', { to: undefined, callUuid })
+}
+
+function failed(first: Call | undefined, states: States, data: CallTransferFailed): void {
+  const { new_call_uuid: callUuid, status, end_reason: reason } = data
+  const known = first && states.of(first)
+  // One that is known already is the same, with less.
+  const isNews = known && (states.isOpen(first) || (known.callUuid === callUuid && !known.status))
+  if (isNews) states.become(first, 'failed', { ...known, callUuid, ...failure({ status, reason }) })
+}
+
+/** Asks the service for a transfer. */
+function begin(
+  client: CallClient,
+  { of, isOpen, become, fail }: States,
+  call: Call,
+  target: TransferTarget,
+): Promise<void> {
+  if (isOpen(call)) return quiet(Promise.reject(refused('The call is being transferred already.')))
+  const isConsulted = 'to' in target
+  become(call, 'asked', { to: isConsulted ? target.to.peer : targetOf(target) })
+  const onReply = (reply: Reply) => {
+    const known = of(call)
+    // What was told before says more.
+    if (known?.callUuid || known?.name === 'done') return
+    if (!reply.ok) fail(call, failure({ error: reply.error }))
+    else become(call, isConsulted ? 'done' : 'ringing', { callUuid: newUuidOf(reply) })
+  }
+  const asked = (client as ClientWithParts)[parts].ask({
+    event: 'call.transfer',
+    data: requestOf(call, target),
+    onReply,
+  })
+  return quiet(
+    asked.then(
+      () => {},
+      (error: RingwireError) => {
+        // Repeated in another session, it meets the transfer that it began itself.
+        if (of(call)?.callUuid) return
+        fail(call, failure({ error }))
+        throw error
+      },
+    ),
+  )
 }
 
 /** How the transfer of each first call stands. */
@@ -221,6 +237,8 @@ function createStates(listeners: Listeners<TransferEvents>) {
 }
 
 type States = ReturnType<typeof createStates>
+
+type Links = ReturnType<typeof createLinks>
 
 /** Of two calls of which both uuids are known. Returns false if the application does not see the first one. */
 function createLinks(client: CallClient, { of, become, fail }: States, listeners: Listeners<TransferEvents>) {
