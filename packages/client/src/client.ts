@@ -83,7 +83,7 @@ function createClientListeners() {
     rejected,
   })
 
-  /** An expected failure that nobody listens for is no news. A bug of the application has to surface somewhere. */
+  /** An expected failure that nobody listens for is not news. A bug of the application has to surface somewhere. */
   function rejected(cause: unknown): boolean {
     const isExpected = cause instanceof RingwireError
     if (!isExpected && !listeners.has('error')) return false

@@ -17,7 +17,7 @@ import type {
 } from './types.ts'
 import { type Envelope, readAuthOk, readEnvelope } from './wire.ts'
 
-/** What the connection is for. */
+/** The user of the connection. */
 export interface ConnectionUser {
   /** The query of the next connection. */
   query(): string
@@ -59,9 +59,9 @@ interface Link {
   self?: Self | undefined
   /** Names the attempt: what an earlier one still has to say is not heard. */
   run: number
-  /** What the service said before it closed the socket. */
+  /** The last error before the service closed the socket. */
   refusal?: RingwireError | undefined
-  /** What the last message of an open socket asked for, in ms. */
+  /** The last pause that an open socket asked for, in ms. */
   awayMs?: number | undefined
   /** Ends listening to the page. */
   endListening?: Unsubscribe

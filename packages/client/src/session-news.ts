@@ -26,7 +26,7 @@ export interface Inside {
   visit: Visit
   /** This page had no socket yet: what it finds in its session is new to it. */
   isFresh: boolean
-  /** The ICE servers that were told last, by the token or by a push [EXT5], and the policy that came with them [PRIV1]. */
+  /** The last ICE servers from the service, by the token or by a push [EXT5], and their policy [PRIV1]. */
   ice: IceTold
 }
 

@@ -46,7 +46,7 @@ export function createSocket(env: Environment, options: CallClientOptions, user:
       }
       opened.onclose = ({ code, reason }: { code: number; reason: string }) => {
         if (socket !== opened) return
-        // Once for each: whoever comes after that is somebody else.
+        // Once for each: a later close is about another client.
         const isOwn = code === 4409 && env.now() < lateUntil && late-- > 0
         user.closed(code, String(reason ?? ''), isOwn)
       }

@@ -145,7 +145,7 @@ function createFollowing(client: CallClient, states: States, link: Links) {
       else if (push.event === 'call.transferring') transferring(push.data)
       else if (push.event === 'call.transfer_failed') failed(live.get(push.data.call_uuid)?.call, states, push.data)
     },
-    /** What there is after a gap. A new call that the client does not know would wait for a gesture. */
+    /** The state after a gap. A new call that the client does not know would wait for a gesture. */
     reconcile(active: readonly ActiveCall[]): void {
       for (const it of active) {
         origins.read(it)
@@ -184,7 +184,7 @@ function begin(
   become(call, 'asked', { to: isConsulted ? target.to.peer : targetOf(target) })
   const onReply = (reply: Reply) => {
     const known = of(call)
-    // What was told before says more.
+    // The earlier state says more.
     if (known?.callUuid || known?.name === 'done') return
     if (!reply.ok) fail(call, failure({ error: reply.error }))
     else become(call, isConsulted ? 'done' : 'ringing', { callUuid: newUuidOf(reply) })

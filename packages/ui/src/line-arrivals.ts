@@ -30,7 +30,7 @@ export function createLineArrivals(
     return isMine && options().transfers?.origin(call) !== undefined
   }
 
-  /** What is there already: the page may have connected before the components came. */
+  /** Takes over existing calls: the page may have connected before the components came. */
   function adopt(): void {
     if (get().call) return
     const found = client.calls.filter((call) => call.state.name !== 'over' && !isPromised(call))

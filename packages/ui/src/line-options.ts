@@ -7,8 +7,8 @@ export interface LineOptions {
    */
   readonly media?: CallMediaOptions | undefined
   /**
-   * What a call that comes during another gets: rejected as busy, shown so that the user may answer it (`wait`), or left to
-   * ring until this one is over (`hold`).
+   * The treatment of a call that comes during another: rejected as busy, shown so that the user may answer it (`wait`),
+   * or left to ring until this one is over (`hold`).
    */
   readonly busy?: 'reject' | 'wait' | 'hold' | undefined
   /** Of `createTransfers`: a call that is transferred goes on here, and the user may transfer one. */

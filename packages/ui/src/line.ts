@@ -17,7 +17,7 @@ export function createLine(client: CallClient) {
   const { open, ...devices } = createLineDevices(line, () => options.media?.media)
   const calls = createLineCall(client, line, open, optionsNow)
   const { join, take, wait } = calls
-  /** What was asked for here: of a call to a group, the peer is the member that answered. */
+  /** The user's choice: of a call to a group, the peer is the member that answered. */
   const wishes = new WeakMap<Call, CallOptions>()
 
   function call(wish: CallOptions, then: (call: Call) => void): Call {

@@ -5,7 +5,7 @@ import { securityCodeOf } from './security-code.ts'
 import { watchFlow } from './stats.ts'
 import type { MediaStats } from './types.ts'
 
-/** While nothing flows yet, so that `connected` is told without delay. */
+/** While nothing flows yet, so that `connected` goes out without delay. */
 const eagerLookMs = 100
 /** Old servers are better than a call that waits for new ones. */
 const freshServersMs = 2000

@@ -15,7 +15,7 @@ export function updated(part: Part): void {
   if (shown.get().playback === 'blocked') part.playbacks.retry()
 }
 
-/** It was put on hold, or goes on: the peer is told first [HOLD1]. */
+/** It was put on hold, or goes on: the peer hears so first [HOLD1]. */
 function held(part: Part): void {
   updated(part)
   for (const track of part.remote.getTracks()) track.enabled = !isHeld(part)

@@ -149,7 +149,7 @@ async function offer(talk: Talk, { restart = false, fresh = false, mayBeSent }: 
   if (!link || fresh || unused(talk)) return offerAnew(talk, mayBeSent)
   const { signalingState } = link.connection
   if (restart) link.connection.restartIce()
-  // Nothing is asked of a connection that waits for an answer, unless that answer may never come.
+  // A connection that waits for an answer gets no new offer, unless that answer may never come.
   else if (signalingState !== 'stable') return
   await describe(talk, link)
 }
@@ -172,7 +172,7 @@ async function receiveOffer(talk: Talk, offered: Sdp): Promise<void> {
   const peer = fingerprintOf(offered.sdp)
   const waiting = link && link.connection.signalingState !== 'stable' ? link : undefined
   if (waiting && !options.isPolite()) return crossed(talk, waiting, peer)
-  // Where it crosses an offer of ours to the same peer, taking it rolls ours back.
+  // If it crosses an offer of ours to the same peer, taking it rolls ours back.
   const on = link && link.peer !== '' && link.peer === peer ? link : (unused(talk) ?? open(talk))
   await take(on, offered)
   options.senders.attach(on.connection)
@@ -183,7 +183,8 @@ async function receiveOffer(talk: Talk, offered: Sdp): Promise<void> {
 async function crossed(talk: Talk, waiting: Link, peer: string): Promise<void> {
   // Plain glare: the peer gives way and answers ours.
   if (waiting.peer === peer) return
-  // Perhaps the peer's page was loaded again and never saw our offer. It is made once more, for whoever is there now.
+  // Perhaps the peer's page was loaded again and never saw our offer. The offer is made once more, for the page that is
+  // there now.
   if (waiting.peer === '') await describe(talk, waiting)
   else await offerAnew(talk)
 }
@@ -200,7 +201,7 @@ async function receiveAnswer(talk: Talk, answer: NamedAnswer): Promise<void> {
     await take(link, answer)
     await settle(talk, link, answer.sdp)
   } else if (isStranger && answer.answers !== undefined) {
-    // An old offer of ours came to a new page of the peer, which now believes in a connection that is no more.
+    // An old offer of ours came to a new page of the peer, which now believes in a connection that is gone.
     return offerAnew(talk)
   }
 }
