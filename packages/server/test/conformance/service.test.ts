@@ -62,7 +62,7 @@ test('what cannot be tested is said in a line: no service, a wrong secret, an un
     for (const [args, env, code, words] of [
       ['--service', { RINGWIRE_URL: 'http://127.0.0.1:1' }, 1, 'http://127.0.0.1:1 does not answer'],
       ['--service', { RINGWIRE_KEY_SECRET: 'wrong' }, 1, 'gave no session token: 401'],
-      ['--service --rule INV99', {}, 2, '--rule INV99: the kit looks at TOK1,'],
+      ['--service --rule INV99', {}, 2, '--rule INV99: the kit checks TOK1,'],
       ['--service', { RINGWIRE_KEY_ID: '' }, 2, 'Set RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET'],
     ] as const) {
       const ended = await box.run(`conformance ${args}`, { env: { ...environment(), ...env } })
