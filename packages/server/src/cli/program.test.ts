@@ -100,7 +100,7 @@ describe('help and usage', () => {
       for (const option of options) expect([args, out]).toEqual([args, expect.stringContaining(`  ${option}`)])
       // Each option with a value, up to the next one: it has a default, or it is required.
       const entries = out.matchAll(/^ {2}(--[\w-]+) <([^>]+)>([\s\S]*?)(?=^ {2}-|^$)/gm)
-      const isRequired = /^--(product|user|role|peer-role)$/
+      const isRequired = /^--(product|user|role|peer-role|by)$/
       for (const [entry, option = '', unit = ''] of entries) {
         if (!isRequired.test(option)) expect(entry.replaceAll(/\s+/g, ' ')).toContain('(default: ')
         if (unit === 'seconds') expect(entry).toContain('seconds,')

@@ -10,7 +10,7 @@ export function addTransferCallCommand(call: Command, surroundings: Surroundings
   const transfer = call
     .command('transfer')
     .description(
-      'Transfer a call: it rings at the target, and one side goes on with whoever answers. Asks the running service, with a product key.',
+      'Transfer a call: it rings at the target, and one side goes on with the person who answers. Asks the running service, with a product key.',
     )
     .argument('<call>', 'its call_uuid, or the first characters of it, at least 4')
     .requiredOption('--product <name>', 'product namespace', name)
@@ -20,8 +20,8 @@ export function addTransferCallCommand(call: Command, surroundings: Surroundings
         .makeOptionMandatory(),
     )
     .requiredOption('--role <role>', 'role of the target', participantName)
-    .option('--user <id>', 'user_id of the target; this or --group', participantName)
-    .option('--group <name>', 'group of the role as the target; this or --user', participantName)
+    .option('--user <id>', 'user_id of the target; this or --group (default: none)', participantName)
+    .option('--group <name>', 'group of the role as the target; this or --user (default: none)', participantName)
   withServiceOptions(transfer)
     .option('--json', 'print the JSON of the REST answer instead of text')
     .action((callUuid, options) => transferCall(surroundings, callUuid, options))
