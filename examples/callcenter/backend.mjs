@@ -55,6 +55,32 @@ export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKe
       response.writeHead(204).end()
       desk.changed()
     },
+    ...createHooks({ book, hours, queue, desk, webhookSecret, inviteSecret }),
+  }
+
+  /** False: no route of the backend. */
+  return async (request, response) => {
+    const { pathname } = new URL(request.url, 'http://localhost')
+    const route = routes[`${request.method} ${pathname}`]
+    if (route === undefined) return false
+    try {
+      const answer = await route(request, response)
+      if (answer !== undefined && !response.headersSent) {
+        response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
+        response.end(JSON.stringify(answer))
+      }
+    } catch (error) {
+      console.error(`${pathname}: ${error.code ?? error.message}`)
+      // The SDK in the page comes back by itself.
+      response.writeHead(error instanceof RingwireError ? 503 : 500).end()
+    }
+    return true
+  }
+}
+
+/** The routes that Ringwire itself calls. */
+function createHooks({ book, hours, queue, desk, webhookSecret, inviteSecret }) {
+  return {
     /** Ringwire asks before a call rings. */
     async 'POST /invites'(request, response) {
       const question = await signed(request, webhooks.verifyInvite, inviteSecret)
@@ -78,25 +104,6 @@ export function createBackend({ ringwire, book, hours, serviceUrl, vapidPublicKe
       response.writeHead(204).end()
       desk.changed()
     },
-  }
-
-  /** False: no route of the backend. */
-  return async (request, response) => {
-    const { pathname } = new URL(request.url, 'http://localhost')
-    const route = routes[`${request.method} ${pathname}`]
-    if (route === undefined) return false
-    try {
-      const answer = await route(request, response)
-      if (answer !== undefined && !response.headersSent) {
-        response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
-        response.end(JSON.stringify(answer))
-      }
-    } catch (error) {
-      console.error(`${pathname}: ${error.code ?? error.message}`)
-      // The SDK in the page comes back by itself.
-      response.writeHead(error instanceof RingwireError ? 503 : 500).end()
-    }
-    return true
   }
 }
 

@@ -11,13 +11,6 @@ export function createDesk({ ringwire, book, hours, queue }) {
   let present = new Map()
   let reachable = true
 
-  /** `asleep`: the page is closed, and a call wakes it. */
-  function stateOf({ online, devices, live_calls }) {
-    if (live_calls.some(({ status }) => status !== 'ringing')) return 'busy'
-    if (online) return 'here'
-    return devices.length > 0 ? 'asleep' : 'away'
-  }
-
   async function look() {
     queue.seen(new Set([...watchers.values()].map(({ person }) => person.user_id)))
     try {
@@ -33,17 +26,6 @@ export function createDesk({ ringwire, book, hours, queue }) {
     }
     tell()
   }
-
-  /** The name of a callee is known to Ringwire once it has answered, and here always. */
-  const named = (party) => ({
-    ...party,
-    // Nobody of the group has answered.
-    display_name: personOf(party)?.display_name ?? 'Support',
-  })
-  const shown = ({ call_uuid, status, end_reason, caller, callee, context_id, started_at, accepted_at, ended_at }) => ({
-    ...{ call_uuid, status, end_reason, caller: named(caller), callee: named(callee), context_id },
-    ...{ started_at, accepted_at, ended_at },
-  })
 
   /** Agents see who waits, customers at which place they are. */
   function queueOf({ role, user_id }) {
@@ -101,3 +83,21 @@ export function createDesk({ ringwire, book, hours, queue }) {
     },
   }
 }
+
+/** `asleep`: the page is closed, and a call wakes it. */
+function stateOf({ online, devices, live_calls }) {
+  if (live_calls.some(({ status }) => status !== 'ringing')) return 'busy'
+  if (online) return 'here'
+  return devices.length > 0 ? 'asleep' : 'away'
+}
+
+/** The name of a callee is known to Ringwire once it has answered, and here always. */
+const named = (party) => ({
+  ...party,
+  // Nobody of the group has answered.
+  display_name: personOf(party)?.display_name ?? 'Support',
+})
+const shown = ({ call_uuid, status, end_reason, caller, callee, context_id, started_at, accepted_at, ended_at }) => ({
+  ...{ call_uuid, status, end_reason, caller: named(caller), callee: named(callee), context_id },
+  ...{ started_at, accepted_at, ended_at },
+})
