@@ -8,4 +8,6 @@ export interface Mutation {
   readonly put: string
   /** Each seed breaks what it draws, where the usual faults show it late. */
   readonly mix?: 'own'
+  /** The first seed whose world is lived; 1 without it. Which world shows a break is chance: it differs with every change of the service. */
+  readonly from?: number
 }

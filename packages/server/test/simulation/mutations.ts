@@ -119,6 +119,7 @@ const ofDelivery: readonly Mutation[] = [
     file: handoffs,
     find: 'await sink.retire()',
     put: '',
+    from: 41,
   },
   {
     name: 'a save that was refused counts as one',
