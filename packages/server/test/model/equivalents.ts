@@ -43,12 +43,9 @@ export const foundElsewhere: Readonly<Record<string, string>> = {
   'call.ts placeOf: never: isErased(call[side])': 'call/call.test.ts [SRV2]',
   "peers.ts newsOf: only the left: was.ends_at === is.ends_at || has?.state !== 'held'":
     'call/peers.test.ts [PEER1] [END5]',
-  'peers.ts isSecondToClose: only the left: isClosed(place) && isClosed(other) && place.since >= other.since':
-    'call/peers.test.ts [PEER1] [END5]',
   "effects.ts calleeIdOf: only the left: call.group !== undefined && (call.status === 'ringing' || call.acceptedAt === nu":
     groupTest,
   "call.ts ringsAt: never: call.status !== 'ringing'": groupTest,
-  'call.ts ringsAt: true: false': groupTest,
   'call.ts ringsAt: never: call.group === undefined': groupTest,
   "call.ts ringsAt: !==: sideOf(call, participant) === 'callee'": groupTest,
   'call.ts ringsAt: only the right: isMember(call, participant) && !declined.includes(participant.userId)': groupTest,
