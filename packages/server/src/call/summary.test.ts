@@ -425,6 +425,17 @@ test('[XFER1] [TRACE1] of a transfer: who transferred whom to whom, and what cam
   expect(said({ ...answered, ...live, ...erased })).toBe('Somebody transferred Ann to Ben, who answered after 4 s.')
   const first = summaryOf(call({ ...answered, ...over, end_reason: 'transferred' }), [])
   expect(first).toBe('Ben transferred the call after 60 s.')
+  const failed = (status?: string): TimelineEntry => ({
+    ...{ at: at(9_000), what: 'transfer_failed' },
+    detail: { version: 5, new_call_uuid: crypto.randomUUID(), ...(status && { status }) },
+  })
+  const tried = [failed('rejected'), failed('missed'), failed()]
+  expect(summaryOf(call({ ...answered, ...over }), tried)).toBe(
+    'Ben hung up after 60 s; a transfer was declined; a transfer was not answered; a transfer failed.',
+  )
+  expect(summaryOf(call({ ...answered, ...live }), [failed('cancelled')])).toBe(
+    'The call goes on: Ben answered after 4 s; a transfer was given up.',
+  )
 })
 
 test('[TRACE1] of whatever was seen: one sentence, and names that were erased are not missed', () => {

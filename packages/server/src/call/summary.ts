@@ -105,11 +105,11 @@ function plainOutcome(call: CallView, entries: readonly TimelineEntry[], a: stri
       if (call.version === 1) return `${a} gave up before the backend had decided on the call, so it did not ring`
       return textOf(cancelledTexts, call, 'caller_cancelled')({ call, entries, a, b, lasted })
     case 'ended':
-      return `${over(call, a, b)}${heldFor(call, entries, a, b)}${movedBy(call, entries, a, b)}`
+      return `${over(call, a, b)}${heldFor(call, entries, a, b)}${movedBy(call, entries, a, b)}${failedTransfers(entries)}`
     case 'ringing':
       return `the call rings; ${reach(call, entries, b)}`
     default:
-      return `${goesOn(call, b)}${heldNow(call, entries, a, b)}${movedBy(call, entries, a, b)}`
+      return `${goesOn(call, b)}${heldNow(call, entries, a, b)}${movedBy(call, entries, a, b)}${failedTransfers(entries)}`
   }
 }
 
@@ -296,6 +296,19 @@ function movedBy(call: CallView, entries: readonly TimelineEntry[], a: string, b
   const isCaller = taken.who?.user_id === call.caller.user_id && taken.who.role === call.caller.role
   const after = seconds(call.accepted_at ?? call.started_at, taken.at)
   return `; ${isCaller ? a : b} went on at another device${at(taken)} after ${after}`
+}
+
+const failures: Readonly<Record<string, string>> = {
+  rejected: 'was declined',
+  busy: 'met somebody who was in another call',
+  missed: 'was not answered',
+  cancelled: 'was given up',
+}
+
+/** What became of transfers after which the call went on [XFER1]. */
+function failedTransfers(entries: readonly TimelineEntry[]): string {
+  const failed = entries.filter(({ what }) => what === 'transfer_failed')
+  return failed.map(({ detail: { status } }) => `; a transfer ${failures[word(status)] ?? 'failed'}`).join('')
 }
 
 function sessions(entries: readonly TimelineEntry[], what: string): string[] {

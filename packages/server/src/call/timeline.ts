@@ -32,10 +32,13 @@ export function timelineOf(
     rows.flatMap(({ sessionId, deviceId }) => (sessionId && deviceId ? [[sessionId, deviceId]] : [])),
   )
   const { sides, told } = lossesOf(steps)
+  const transfers = transfersOf(steps, call)
   // A round that is over tells nobody anything; there may be one each second.
   const shown = steps.filter((step) => !told.has(step) && step.event.type !== 'round_over')
   const entries: Dated[] = [
-    ...shown.map((step) => ofStep(step, isLastOf(steps, step) ? call : undefined, sides.get(step))),
+    ...shown.map((step) =>
+      ofStep(step, isLastOf(steps, step) ? call : undefined, sides.get(step), transfers.get(step)),
+    ),
     ...withoutRepeats(rows).map((row) => ofRow(row, call)),
   ]
   entries.sort((a, b) => a.time - b.time)
@@ -56,7 +59,12 @@ function withDevice(entry: TimelineEntry, devices: ReadonlyMap<string, string>):
 const isLastOf = (steps: readonly Step[], step: Step) => step === steps.at(-1)
 
 /** `call`: as it is after its last step. */
-function ofStep({ call: { version, ...call }, event }: Step, after: Call | undefined, side: Side | undefined): Dated {
+function ofStep(
+  { call: { version, ...call }, event }: Step,
+  after: Call | undefined,
+  side: Side | undefined,
+  transfer: object | undefined,
+): Dated {
   const { type, at, by, moved, note } = event
   const member = memberIn(event)
   const over = after !== undefined && !isLive(after) ? { status: after.status, end_reason: after.endReason } : {}
@@ -71,6 +79,7 @@ function ofStep({ call: { version, ...call }, event }: Step, after: Call | undef
     detail: {
       version,
       ...over,
+      ...transfer,
       ...(moved !== undefined &&
         moved.length > 0 && {
           places: moved.map(({ side, from, taken }) => ({ side, from, ...(taken && { taken }) })),
@@ -78,6 +87,30 @@ function ofStep({ call: { version, ...call }, event }: Step, after: Call | undef
       ...(note !== undefined && { note }),
     },
   }
+}
+
+/**
+ * The call that was to go on instead, or does, and how it ended, if nobody answered it [XFER1]. A step is read with the call as it is
+ * now, so only its failure says which call a transfer that failed was to.
+ */
+function transfersOf(steps: readonly Step[], call: Call | undefined): ReadonlyMap<Step, object> {
+  const transfers = new Map<Step, object>()
+  let begun: Step | undefined
+  for (const step of steps) {
+    if (step.event.type === 'transferring') begun = step
+    const failed = step.event.notices.find(({ event }) => event === 'call.transfer_failed')
+    if (failed?.event !== 'call.transfer_failed') continue
+    const { new_call_uuid, status, end_reason } = failed.data
+    transfers.set(step, { new_call_uuid, status, end_reason })
+    if (begun !== undefined) transfers.set(begun, { new_call_uuid })
+    begun = undefined
+  }
+  const next = call?.transferring?.to ?? call?.transferredTo
+  if (next === undefined) return transfers
+  if (begun !== undefined) transfers.set(begun, { new_call_uuid: next })
+  const last = steps.at(-1)
+  if (last?.event.type === 'ended') transfers.set(last, { new_call_uuid: next })
+  return transfers
 }
 
 /** Whose turn began or ended, of a group that rings in turn [GROUP1]. */

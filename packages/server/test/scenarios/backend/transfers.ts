@@ -83,6 +83,11 @@ function registerDone(service: () => Service): void {
     // Nobody in the call did it.
     const entry = entries.find(({ what }: { what: string }) => what === 'transferring')
     expect([entry.who, entry.session_id]).toEqual([undefined, undefined])
+    const named = entries.filter(({ detail }: { detail: object }) => 'new_call_uuid' in detail)
+    expect(named.map(({ what, detail }: { what: string; detail: object }) => [what, detail])).toEqual([
+      ['transferring', { version: expect.any(Number), new_call_uuid: next }],
+      ['ended', { version: expect.any(Number), status: 'ended', end_reason: 'transferred', new_call_uuid: next }],
+    ])
   })
 
   test('[SRV2] [XFER1] no right of the side counts: a caller’s backend transfers to any role, and to a group', async () => {
@@ -107,6 +112,15 @@ function registerDone(service: () => Service): void {
     expect(rings.data).toMatchObject({ callee_group: group, transferred_from: first })
     await doctor.request('call.accept', { call_uuid: next })
     expect((await ann.next('call.ended', about(first))).data.reason).toBe('transferred')
+    const { entries, summary } = (await ask(service(), 'GET', `calls/${first}/timeline`)).body
+    const tried = entries.filter(({ detail }: { detail: object }) => 'new_call_uuid' in detail)
+    expect(tried.map(({ what, detail }: { what: string; detail: object }) => [what, detail])).toMatchObject([
+      ['transferring', { new_call_uuid: declined }],
+      ['transfer_failed', { new_call_uuid: declined, status: 'rejected', end_reason: 'declined' }],
+      ['transferring', { new_call_uuid: next }],
+      ['ended', { new_call_uuid: next, end_reason: 'transferred' }],
+    ])
+    expect(summary).toEndWith('; a transfer was declined.')
   })
 
   test('[SRV2] [XFER1] the side that leaves may be a base client, which hears nothing new; the other one may not', async () => {
