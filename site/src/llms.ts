@@ -1,7 +1,7 @@
 /** llms.txt: what is where, for programs that read text; and each document as Markdown beside its page. */
 import { type Site, withoutFences } from './pages.ts'
 
-/** The first sentence of a document, without its links. A list of contents is none, nor is a label such as `**Decision.**`. */
+/** The first sentence of a document, without its links. A list of contents does not count as a sentence, and neither does a label such as `**Decision.**`. */
 export function summaryOf(text: string): string {
   const paragraph = withoutFences(text.replaceAll(/<!--[\s\S]*?-->/g, ''))
     .split(/\n\n+/)

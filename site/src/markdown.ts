@@ -113,7 +113,7 @@ function keepBraces({ renderer }: Markdown): void {
   }
 }
 
-/** Of HTML the documents have line breaks and comments. Whatever else looks like a tag is text, such as `<token>`. */
+/** Of HTML the documents have line breaks and comments. Everything else that looks like a tag, such as `<token>`, is text. */
 function keepAngles({ renderer }: Markdown): void {
   for (const name of ['html_inline', 'html_block']) {
     const render = renderer.rules[name]

@@ -139,7 +139,7 @@ test('[guide] [GROUP1] the first agent who accepts has the call, and the trace t
   ann!.send('call.end', { call_uuid: callUuid })
   await agents[1]!.next('call.ended')
   env.CALL = callUuid
-  // What is seen of a call beside its changes is written within seconds [TRACE1].
+  // The service writes such entries of the timeline within seconds, not at once [TRACE1].
   const told = /invite_hook.*result=allow[\s\S]*accepted +agent\/cora/
   const show = block(guide, 'sh', 'This shows what became of one call')
   await until('the trace tells of the hook, too', async () => told.test(await shell(show)))

@@ -90,8 +90,8 @@ function ofStep(
 }
 
 /**
- * The call that was to go on instead, or does, and how it ended, if nobody answered it [XFER1]. A step is read with the call as it is
- * now, so only its failure says which call a transfer that failed was to.
+ * What the entries of transfers say: the id of the new call, and how that call ended if nobody answered it [XFER1]. A step is read
+ * with the call as it is now. So if a transfer failed, only the step of its failure has the id of its new call.
  */
 function transfersOf(steps: readonly Step[], call: Call | undefined): ReadonlyMap<Step, object> {
   const transfers = new Map<Step, object>()

@@ -241,7 +241,10 @@ describe('who names a call that is over', () => {
       isAway: () => isAway,
       sessions: (real) => ({
         apply(...how) {
-          if (moves > 0 && moves--) throw new SessionMovedError('the session that has the place is gone')
+          if (moves > 0) {
+            moves--
+            throw new SessionMovedError('the session that has the place is gone')
+          }
           return real.apply(...how)
         },
       }),

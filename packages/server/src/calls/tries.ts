@@ -5,7 +5,10 @@ export const maxTries = 8
 /** Before the second of them; before each later one it is twice as long. In ms. */
 const firstPauseMs = 10
 
-/** The first one comes at once: mostly only this node was behind. Later ones give those a moment who change the call, or write a session. */
+/**
+ * The first try comes at once, because mostly only this node was behind. Before a later one the nodes that change the call, or write a
+ * session, get a moment.
+ */
 export async function pauseBefore(tries: number, timers: Pick<Timers, 'sleep'>): Promise<void> {
   if (tries > 1) await timers.sleep(firstPauseMs * 2 ** (tries - 2))
 }

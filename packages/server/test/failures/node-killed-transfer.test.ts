@@ -1,22 +1,11 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
-import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { ask } from '../scenarios/backend/calls.ts'
 import { about } from '../support/extended-flows.ts'
 import { namesOf, newCall, threeOf, toEva, transferred } from '../support/transfer-flows.ts'
-import { toldOf, worldFor } from './world.ts'
+import { toldOf, worldWithGate } from './world.ts'
 
-/** The way of one node to Redis: through it nothing is handed on. */
-let gate: TcpProxy | undefined
-afterAll(() => gate?.stop())
-
-const world = worldFor({
-  async redisUrlOf(redis, node) {
-    if (node === 'two') return redis.url
-    gate = await new TcpProxy(redis.url).start()
-    return `redis://${gate.host}`
-  },
-})
+const { world, gate } = worldWithGate()
 
 test('[XFER1] [EXT3] a node is killed between the commit of a transfer and the news of it, and so at its answer: the other one tells', async () => {
   const { one, two, postgres, databaseUrl } = world()
@@ -26,7 +15,7 @@ test('[XFER1] [EXT3] a node is killed between the commit of a transfer and the n
   const answered = await transferred(answering)
   const rows = async (where: string) =>
     postgres.query(`SELECT call_uuid, status FROM calls WHERE ${where}`, databaseUrl)
-  gate?.stall()
+  gate().stall()
   asking.ben.send('call.transfer', toEva(asking))
   answering.eva.send('call.accept', { call_uuid: answered })
   const begun = () => rows(`callee_user_id = '${asking.ids.eva}'`)
@@ -37,7 +26,7 @@ test('[XFER1] [EXT3] a node is killed between the commit of a transfer and the n
   expect([asking.eva.pushes, namesOf(answering.ben, answering.first).length]).toEqual([[], 1])
   const next = String((await begun())[0]?.call_uuid)
   await one.kill()
-  gate?.cut()
+  gate().cut()
   const killedAt = performance.now()
   await Promise.all([
     asking.eva.next('call.ringing', about(next)),

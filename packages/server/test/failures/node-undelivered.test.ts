@@ -1,22 +1,11 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
-import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { answeredCall, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
-import { toldOf, worldFor } from './world.ts'
+import { toldOf, worldWithGate } from './world.ts'
 
-/** The way of one node to Redis: through it nothing is handed on. */
-let gate: TcpProxy | undefined
-afterAll(() => gate?.stop())
-
-const world = worldFor({
-  async redisUrlOf(redis, node) {
-    if (node === 'two') return redis.url
-    gate = await new TcpProxy(redis.url).start()
-    return `redis://${gate.host}`
-  },
-})
+const { world, gate } = worldWithGate()
 
 const aboutCall =
   (callUuid: string) =>
@@ -33,7 +22,7 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
   ])
   const toEnd = await answeredCall(ending)
   const [toAccept, toReject] = await Promise.all([ringingCall(accepting), ringingCall(rejecting)])
-  gate?.stall()
+  gate().stall()
   for (const [client, event, call_uuid] of [
     [ending.caller, 'call.end', toEnd],
     [accepting.callee, 'call.accept', toAccept],
@@ -51,7 +40,7 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
   })
   await one.kill()
   // Its connections end with it; what was held back is lost.
-  gate?.cut()
+  gate().cut()
   const killedAt = performance.now()
   const told = [
     [ending.callee, 'call.ended', toEnd],

@@ -3,6 +3,7 @@ import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { soon, until } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { finish } from '../scenarios/calls/composition.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -65,6 +66,20 @@ export function worldFor(options: WorldOptions = {}): () => World {
     }
   })
   return () => world as World
+}
+
+/** The same. Through the gate goes the way of node one to Redis: while it is stalled or cut, that node hands nothing on. */
+export function worldWithGate(): { world: () => World; gate: () => TcpProxy } {
+  let gate: TcpProxy | undefined
+  const world = worldFor({
+    async redisUrlOf(redis, node) {
+      if (node === 'two') return redis.url
+      gate = await new TcpProxy(redis.url).start()
+      return `redis://${gate.host}`
+    },
+    atEnd: () => gate?.stop(),
+  })
+  return { world, gate: () => gate as TcpProxy }
 }
 
 async function startWorld(options: WorldOptions): Promise<World> {

@@ -5,8 +5,8 @@
  * uuid     the call_uuid that came with it: new; `other`: of alice's own call with another callee; `over`: of her earlier
  *          call with bob, for two minutes at most, and `old`: for longer [UUID1]; `asked`: of her live call with bob; `foreign`: of a call that is not hers to name: of
  *          strangers, or one in which she is the callee.
- * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, and I have come to another node
- *          since), another session of hers, the same but `loose` (its holder only took it by connecting and has not
+ * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, but my session is on another node
+ *          now), another session of hers, the same but `loose` (its holder only took it by connecting and has not
  *          spoken), or nobody: `left` by a session of my device, or by one of another device just now (`tablet-left`) or 5 s
  *          ago (`tablet-gone`). `tablet-loose`: another device has it, only by connecting.
  * wish     whether the invite is for the same as that call: context_type, context_id and call_type.

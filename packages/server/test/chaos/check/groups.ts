@@ -45,7 +45,7 @@ function problemsOf({ row, events }: CallFacts): string[] {
   ]
 }
 
-/** In one part of a session, and after it: a ring that rang there ends there once. */
+/** In one part of a session, and after it: a ring that a client heard ends there once. */
 function checkStops(
   reading: Reading,
   stretch: Stretch,
@@ -61,8 +61,7 @@ function checkStops(
   if (ring === undefined) return
   const stops = about.filter(({ frame }) => finals.includes(frame.event))
   const where = { user, call, at: ring.at }
-  if (stops.length > 1 && !(stops.length === 2 && namedAfter(reading, stretch, stops)))
-    report('double', `it stopped ringing ${stops.length} times: ${stops.map(nameOf)}`, where)
+  if (stops.length > 1) report('double', `it stopped ringing ${stops.length} times: ${stops.map(nameOf)}`, where)
   const over = events.find(({ type }) => type === 'accepted' || finals.includes(`call.${type}`))
   const hasDeclined = events.some(
     ({ type, by_user }) => (type === 'declined' || type === 'rejected') && by_user === user,
@@ -71,15 +70,6 @@ function checkStops(
   const overAt = Math.max(over.at - startedAt, ring.at)
   const isExcused = patience.excuses(reading, stretch, overAt) || stretch.until < overAt + clockSlackMs
   if (!isExcused) report('untold', `it rings on for ${user}`, where)
-}
-
-/** Somebody else answered, and then it ended: a client that names it after that, or has just done so, hears how [END4]. */
-function namedAfter({ requests }: Reading, { session }: Stretch, [stop, end]: readonly SeenPush[]): boolean {
-  if (stop?.frame.data?.ended_at !== null || end?.frame.data?.ended_at === null) return false
-  return requests.some(
-    ({ frame, session: by, replies }) =>
-      by === session && frame.data?.call_uuid === stop.frame.data?.call_uuid && replies.some(({ at }) => at >= stop.at),
-  )
 }
 
 const nameOf = ({ frame }: SeenPush) => `${frame.event} (${frame.data?.reason})`
