@@ -85,6 +85,8 @@ export function registerTimelines(name: string, start: Start): void {
         pair.caller.send('webrtc.ice_candidate', { call_uuid: callUuid, candidate: { candidate, sdpMid: '0' } })
         await pair.callee.next('webrtc.ice_candidate')
       }
+      // A relay is counted once the node of its sender knows that the other node has it, and not if the call has ended by then.
+      await pair.caller.settle()
       pair.callee.send('call.end', { call_uuid: callUuid })
       await pair.caller.next('call.ended')
       const look = () => timeline(callUuid, 'rung', 'proven', 'relays', 'ended')
