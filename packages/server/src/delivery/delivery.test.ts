@@ -566,6 +566,34 @@ test('[ORD3] a session of the call that moved to another node is asked again', a
   expect(await delivery.catchUp(call)).toBe('done')
 })
 
+test('[ORD3] a session that another node has by now hears of no later step before the one that it missed', async () => {
+  const { call } = accepted(ringing())
+  if (call.status !== 'accepted') throw new Error('unreachable')
+  const committed: Step[] = [3, 4].map((version) => {
+    const notice = { to: { place: 'caller' }, event: 'call.status', data: {} } as Notice
+    return { call: { ...call, version }, event: { type: 'connected', at: time, by: null, notices: [notice] } }
+  })
+  const heard: (number | undefined)[] = []
+  let isLost = true
+  const sessions = {
+    confirm() {
+      if (!isLost) return
+      isLost = false
+      throw new SessionMovedError('a session of the call has another owner by now')
+    },
+    apply(id: string, { pushes = [] }: SessionStep) {
+      if (id === call.callerPlace.sessionId) heard.push(...pushes.map(({ version }) => version))
+      return []
+    },
+  } as unknown as Sessions
+  const delivery = deliveryOver(sessions, committed)
+  leave(3, 4)
+  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('later')
+  expect(heard).toEqual([3])
+  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
+  expect(heard).toEqual([3, 3, 4])
+})
+
 test('[WS4] at a start the end of a call is told again, however long ago everybody was told of it', async () => {
   const { delivery, sessions, told, call, final } = setUp()
   stepsOf(sessions).ring('s', callKey(call))

@@ -89,7 +89,11 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       for (const step of steps) await makeMoves({ key, step, gate: answer >= 0 })
       // A session of a silent node lets nobody else wait for its place: a later step may end a ring [RING1].
       const later: MaybePromise<unknown>[] = []
-      for (const [index, step] of steps.entries()) await tellOf({ key, step, gate: index <= answer, later })
+      for (const [index, step] of steps.entries()) {
+        await tellOf({ key, step, gate: index <= answer, later })
+        // Another node may have a session that heard it here. There a later step would hide this one [ORD3].
+        await sessions.confirm(key)
+      }
       await allDone(later)
       await sessions.confirm(key)
       const last = steps.at(-1)?.call ?? call

@@ -61,6 +61,8 @@ function isOlderThanItsPlace({ calls }: Session, { call, version, parcel }: Push
 function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {
   const known = session.calls?.get(call)
   if (known?.isOver || version <= (known?.peerVersion ?? 0)) return false
+  // It waited in a place, and the session heard later that another one had taken that place [ORD3].
+  if (version < (known?.version ?? 0)) return false
   notePeerVersion(session, call, version)
   return true
 }
@@ -84,6 +86,11 @@ export function untoldMedia({ calls, log }: Session, seq: number): readonly Push
   const told = log?.find((entry) => entry.seq > seq && entry.push.kind === 'media') ?? []
   const media = [...(calls?.values() ?? [])].flatMap(({ media }) => media ?? [])
   return media.filter(({ call }) => !told.some(({ push }) => push.call === call))
+}
+
+/** Forgets what `untoldMedia` says: its client may have heard later words that were not saved [MEDIA1]. */
+export function forgetUntoldMedia(session: Session, seq: number): void {
+  for (const { call } of untoldMedia(session, seq)) callOf(session, call).media = undefined
 }
 
 /** Whether a session has yet to hear that its call was accepted: told twice, its client would offer twice [PLACE5]. */

@@ -3,7 +3,7 @@ import type { AtOnce } from '../ports/maybe.ts'
 import type { SessionIdentity, SessionSockets, Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { socketAhead } from './late.ts'
-import { untoldMedia } from './news.ts'
+import { forgetUntoldMedia, untoldMedia } from './news.ts'
 import { untaken } from './places.ts'
 import type { Registry } from './registry.ts'
 import type { Sending } from './sending.ts'
@@ -52,7 +52,7 @@ export function createResumes(registry: Registry, { append }: Sending, windowMs:
         if (isOpen(session)) registry.disconnect(session, false, at)
         return undefined
       }
-      catchUpWith(session, request)
+      if (catchUpWith(session, request)) forgetUntoldMedia(session, request.seq)
       session.identity = renewedIdentity(session.identity, identity)
       registry.connect(session, sink, request.seq)
       const resumed = resumedAt(session, request.seq)

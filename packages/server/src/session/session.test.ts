@@ -44,3 +44,30 @@ test('[RES2] under an earlier epoch a client goes on from where the log was the 
   lose()
   expect(comeBack('second', 4)).toBe('second')
 })
+
+test('[MEDIA1] a client that saw more than was saved is not told an older word of its peer about its media again', () => {
+  const identity = identityOf()
+  const { sessionId: id } = identity
+  const media = (n: number): Push => ({ kind: 'media', call: 'call', version: undefined, text: `{"data":{"n":${n}}}` })
+  /** What a client hears that saw everything up to `seq`; the copy has the first word, and `since` came to its next owner. */
+  const heardAgain = (seq: number, ...since: number[]) => {
+    const before = createSessionTable(optionsOf('first'))
+    before.open(identity, createSocket(), 0)
+    before.append(id, media(1))
+    const left = before.get(id)!
+    const table = createSessionTable(optionsOf('unused'))
+    table.adopt(readSession(writeState(left), left.log!.all().map(writeEntry), 0)!)
+    for (const n of since) table.append(id, media(n))
+    const [socket, again] = [createSocket(), createSocket()]
+    table.resume({ sessionId: id, epoch: 'first', seq }, identity, socket, 0)
+    table.ready(id)
+    const last = table.get(id)!.log!.last
+    table.detach(id, socket, false, 0)
+    table.resume({ sessionId: id, epoch: 'first', seq: last }, identity, again, 0)
+    table.ready(id)
+    return [socket, again].map(({ told }) => told.map(({ data }) => data.n))
+  }
+  expect(heardAgain(1)).toEqual([[1], [1]])
+  expect(heardAgain(2)).toEqual([[], []])
+  expect(heardAgain(2, 3)).toEqual([[3], [3]])
+})

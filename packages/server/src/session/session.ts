@@ -302,13 +302,14 @@ function mayBeAhead({ isUnseen, seq: lostSeq }: LostSocket, seq: number): boolea
   return isUnseen && seq - lostSeq <= sessionLogLimits.events
 }
 
-/** Goes on after what its client has. */
-export function catchUpWith(session: Session, { epoch, seq }: Pick<ResumeRequest, 'epoch' | 'seq'>): void {
+/** Goes on after what its client has. Answers whether its client has relays that were not saved. */
+export function catchUpWith(session: Session, { epoch, seq }: Pick<ResumeRequest, 'epoch' | 'seq'>): boolean {
   const { socket } = session
-  if (socket.is === 'open' || seq <= socket.seq) return
+  if (socket.is === 'open' || seq <= socket.seq) return false
   session.log ??= new SessionLog()
   session.log.renumber(socket.seq, seq)
   session.earlier = session.earlier?.map((each) => (each.epoch === epoch ? { epoch, seq } : each))
+  return true
 }
 
 /** Takeovers of which a client may have missed every `auth.ok`. */

@@ -338,3 +338,20 @@ test('[WS4] a session that is made to say how a call ended, and that nobody need
   expect(table.get('before')).toBeUndefined()
   expect(table.changes.take().map(({ session }) => session.identity.sessionId)).toEqual(['here'])
 })
+
+test('[ORD3] [TAKE1] what waited in a place is no news for a session that has heard a later version of the call', () => {
+  const [a, b] = [connect('a'), connect('b')]
+  const peer = (version: number): Push => ({
+    kind: 'peer',
+    call: 'call',
+    version,
+    text: JSON.stringify({ n: version }),
+  })
+  stepsOf(table).hold(a, 'call', true, false, 2)
+  table.detach(a, table.sinkOf(a)!, false, 1)
+  for (const version of [6, 11]) table.append(a, peer(version))
+  table.append(b, { kind: 'stop', call: 'call', version: 10, text: '{"n":"taken"}' })
+  table.move('call', a, b, true, 12)
+  table.append(b, peer(12))
+  expect(handed).toEqual(['taken', 11, 12] as unknown[] as string[])
+})

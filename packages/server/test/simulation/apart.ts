@@ -1,4 +1,4 @@
-import { againOf } from '../chaos/check/again.ts'
+import { againOf, unsavedOf } from '../chaos/check/again.ts'
 import { type Facts, factsOf, overStatuses } from '../chaos/check/facts.ts'
 import type { Report } from '../chaos/check/findings.ts'
 import { isThere } from '../chaos/check/patience.ts'
@@ -14,7 +14,7 @@ export function checkApart(traces: readonly Trace[], recording: Recording, repor
   const readings = traces.map(read)
   const facts = factsOf(recording)
   const apart = new Set(recording.header.apart)
-  checkStreams(readings, facts, apart, againOf(readings, recording.header), report)
+  checkStreams(readings, facts, apart, againOf(readings, unsavedOf(recording.header)), report)
   const accepts = readings.flatMap((reading) =>
     reading.requests
       .filter(isAnswer)

@@ -1,5 +1,5 @@
 import type { Recording } from '../recording.ts'
-import { againOf } from './again.ts'
+import { againOf, unsavedOf } from './again.ts'
 import { type Counts, countsOf } from './counts.ts'
 import { checkDecided } from './decided.ts'
 import { checkDatabase, factsOf } from './facts.ts'
@@ -45,7 +45,8 @@ export function check(recording: Recording): Verdict {
   const patience = createPatience(header)
   const facts = factsOf(recording)
   const losses = lossesOf(readings, tracesApart, facts, header)
-  const mayComeAgain = againOf(readings, header)
+  const isUnsaved = unsavedOf(header)
+  const mayComeAgain = againOf(readings, isUnsaved)
   for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
   for (const { node, line, at } of header.bugs ?? []) report('bug', `node ${node} logged ${line}`, { at })
   for (const text of header.stuck) report('stuck', text)
@@ -61,7 +62,7 @@ export function check(recording: Recording): Verdict {
   checkTransfers(readings, facts, header.startedAt, report)
   checkGroups(readings, facts, header.startedAt, patience, report)
   checkTakes({ readings: [...readings, ...readingsApart], facts, startedAt: header.startedAt, apart, patience, report })
-  checkSaid({ readings, facts, startedAt: header.startedAt, patience, apart, report })
+  checkSaid({ readings, facts, startedAt: header.startedAt, patience, apart, isUnsaved, report })
   checkHistories(histories, facts, report)
   checkHooks(hooks, facts, report)
   if (header.decides === true) checkDecided(recording, report)

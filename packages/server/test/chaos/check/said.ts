@@ -18,6 +18,8 @@ export interface SaidOptions {
   readonly patience: Patience
   /** People of whom nobody knows what they said. */
   readonly apart: ReadonlySet<string>
+  /** Whether a push that came may not have been saved. */
+  readonly isUnsaved: (push: SeenPush) => boolean
   readonly report: Report
 }
 
@@ -90,11 +92,17 @@ function checkArrived(
   report('lost', `call.media ${mark} of ${request.session.user} was acknowledged (${status}) and never came`, where)
 }
 
-/** A client that resumes its session gets the last state of the other side again. */
-function checkAgain(receiver: Reading, { facts, startedAt, report }: SaidOptions): void {
+/**
+ * A client that resumes its session gets the last state of the other side again. Not one that has relays which were not saved:
+ * then nobody knows what it heard last [MEDIA1].
+ */
+function checkAgain(receiver: Reading, { facts, startedAt, isUnsaved, report }: SaidOptions): void {
   const all = heardBy(receiver)
   for (const { kind, index, at, frame, session } of receiver.states) {
     if (kind !== 'recovered') continue
+    // Everything but relays waits for its save, and for that of everything before it [EXT3].
+    const last = session.stretches.at(-1)?.pushes.findLast((push) => push.index < index && push.frame.seq !== undefined)
+    if (last !== undefined && isUnsaved(last)) continue
     for (const { call_uuid: call, holds_place: holds } of frame.data?.active_calls ?? []) {
       const fact = facts.get(call)
       const side = fact && sideOf(fact, receiver.user)
