@@ -4,14 +4,16 @@ import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast'
 import * as is from 'typescript/unstable/ast/is'
 import { API } from 'typescript/unstable/async'
 
-/** A small change of a syntax tree that ought to show: what it replaces, and what it puts there. */
+/** A small change of a syntax tree that ought to show, as a choice at run time between the node and what is put in its place. */
 export interface Mutation {
   /** File, function, operator and node; numbered where a function has several alike. */
   readonly name: string
   readonly file: string
+  /** Where the node stands that the choice is made about. */
   readonly from: number
   readonly to: number
-  readonly put: string
+  /** What the choice puts in front of the node and behind it; `chosen`: a condition that says whether the mutation is chosen. */
+  readonly around: (chosen: string) => readonly [before: string, after: string]
 }
 
 /** The syntax trees of these files; the compiler that checks types gives them. */
@@ -64,7 +66,7 @@ export function mutationsOf(files: readonly SourceFile[], from: readonly string[
         const base = `${file} ${declared.name?.text}: ${operator}: ${textOf(shown).slice(0, 80)}`
         const count = (counts.get(base) ?? 0) + 1
         counts.set(base, count)
-        found.push({ name: count === 1 ? base : `${base} (${count})`, file, from: at.getStart(), to: at.end, put })
+        found.push({ name: count === 1 ? base : `${base} (${count})`, file, ...choiceAt(at, put) })
       }
     })
   }
@@ -75,6 +77,58 @@ function visit(node: Node, found: (node: Node) => void): void {
   if (is.isTypeNode(node)) return
   found(node)
   node.forEachChild((child) => visit(child, found))
+}
+
+type Choice = Pick<Mutation, 'from' | 'to' | 'around'>
+
+function choiceAt(at: Node, put: string): Choice {
+  const [from, to] = [at.getStart(), at.end]
+  if (is.isExpressionStatement(at)) return { from, to, around: (chosen) => [`{ if (!${chosen}) `, ' }'] }
+  const whole = put.startsWith('...') ? at.parent : expressionOf(at)
+  const start = whole.getStart()
+  const text = whole.getText()
+  const mutated = text.slice(0, from - start) + put + text.slice(to - start)
+  return { from: start, to: whole.end, around: (chosen) => [`(${chosen} ? (${mutated}) : `, ')'] }
+}
+
+/** The expression that a node is, or belongs to: all of a chain, for `a?.b` ends it and `a.b()` has a `this`. */
+function expressionOf(at: Node): Node {
+  const { parent } = at
+  const isPart =
+    (is.isBinaryExpression(parent) && parent.operatorToken === at) ||
+    (is.isPropertyAccessExpression(parent) && (parent.name === at || parent.expression === at)) ||
+    (is.isElementAccessExpression(parent) && parent.expression === at) ||
+    (is.isCallExpression(parent) && parent.expression === at) ||
+    (is.isNonNullExpression(parent) && parent.expression === at)
+  return isPart ? expressionOf(parent) : at
+}
+
+/** The text of a file with a choice at the place of each of these mutations, which lie in one another or apart. */
+export function withChoices(
+  text: string,
+  mutations: readonly Mutation[],
+  chosen: (mutation: Mutation) => string,
+): string {
+  const open: { to: number; after: string }[] = []
+  let [out, at] = ['', 0]
+  const closeUntil = (end: number) => {
+    for (let last = open.at(-1); last !== undefined && last.to <= end; last = open.at(-1)) {
+      out += text.slice(at, last.to) + last.after
+      at = last.to
+      open.pop()
+    }
+  }
+  const isStatement = ({ around }: Mutation) => Number(around('')[0].startsWith('{'))
+  const outerFirst = (a: Mutation, b: Mutation) => a.from - b.from || b.to - a.to || isStatement(b) - isStatement(a)
+  for (const mutation of mutations.toSorted(outerFirst)) {
+    closeUntil(mutation.from)
+    const [before, after] = mutation.around(chosen(mutation))
+    out += text.slice(at, mutation.from) + before
+    at = mutation.from
+    open.push({ to: mutation.to, after })
+  }
+  closeUntil(text.length)
+  return out + text.slice(at)
 }
 
 /** `at` is replaced; if it says too little by itself, `shown` names it. */
