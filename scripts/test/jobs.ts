@@ -63,12 +63,15 @@ export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
 
 /** A job that wants a core, and nobody's answer in time: any other job gets the core first. */
 export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
-  return /^packages\/([^/]+\/src\/|server\/test\/model\/(mutants|explore)\.test)/.test(file)
+  return /^packages\/([^/]+\/src\/|server\/test\/(model\/(mutants|explore)|simulation\/mutations\.long)\.test)/.test(
+    file,
+  )
 }
 
 /** What takes a minute or more begins first; what needs no service takes a moment. */
 function rank(job: Job): number {
-  if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|upgrade)\b/.test(job.file)) return 0
+  if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|simulation|upgrade)\b/.test(job.file))
+    return 0
   // These wait for half a minute, and need nobody.
   if (/^(scripts\/test\/|packages\/server\/src\/services\/deadlines)/.test(job.file)) return 0
   return usesService(job) ? 1 : 2

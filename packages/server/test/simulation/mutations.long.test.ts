@@ -28,7 +28,7 @@ interface Found {
 async function firstFound(mix: 'usual' | 'own', people: 'plain' | 'all', from = 1): Promise<Found | null> {
   const { nodes, users, seconds } = world
   const args = [...[nodes, users, seconds, from, from + mostSeeds - 1].map(String), mix, people]
-  const child = Bun.spawn(['nice', '-n', '19', process.execPath, join(server, 'test/simulation/mutant.ts'), ...args], {
+  const child = Bun.spawn([process.execPath, join(server, 'test/simulation/mutant.ts'), ...args], {
     stdout: 'pipe',
     stderr: 'inherit',
   })
