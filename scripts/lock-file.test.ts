@@ -3,7 +3,11 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { lockedPackages, places } from './lock-file.ts'
 
-const lockFiles = { 'package-lock.json': lockedPackages(), 'site/package-lock.json': lockedPackages('site') }
+const lockFiles = {
+  'package-lock.json': lockedPackages(),
+  'site/package-lock.json': lockedPackages('site'),
+  'examples/react-native/package-lock.json': lockedPackages('examples/react-native'),
+}
 
 for (const [file, packages] of Object.entries(lockFiles)) {
   test(`${file} names everything that its packages need, for every platform: else npm ci refuses it`, () => {

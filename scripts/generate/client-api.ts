@@ -28,6 +28,7 @@ const entries: { from: string; files: { file: string; names?: string[] }[] }[] =
     files: [{ file: 'ring.ts', names: ['Ring', 'NoRing', 'Rung'] }, { file: 'push.ts' }],
   },
   { from: '@ringwire/client/presence', files: [{ file: 'presence.ts' }] },
+  { from: '@ringwire/client/react-native', files: [{ file: 'react-native.ts' }] },
   { from: '@ringwire/client/take', files: [{ file: 'take.ts' }] },
   { from: '@ringwire/client/transfer', files: [{ file: 'transfer.ts' }] },
   { from: '@ringwire/client/waiting', files: [{ file: 'waiting.ts' }] },

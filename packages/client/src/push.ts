@@ -116,10 +116,36 @@ export async function registerDevice(options: BrowserDeviceOptions): Promise<boo
     ? known
     : await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key })
   const { endpoint = '', keys } = subscription.toJSON()
-  const body: DeviceRequest = {
+  return register(url, token, {
     platform: 'webpush',
     subscription: { endpoint, keys: { p256dh: keys?.p256dh ?? '', auth: keys?.auth ?? '' } },
-  }
+  })
+}
+
+/** The token of a phone: of FCM, or the hexadecimal one of APNs, where `voip` says that it is PushKit's. */
+export type PushToken =
+  | { readonly platform: 'fcm'; readonly token: string }
+  | {
+      readonly platform: 'apns'
+      readonly token: string
+      readonly voip: boolean
+      /** `sandbox` for a build from Xcode. */
+      readonly environment: 'production' | 'sandbox'
+    }
+
+export interface PhoneDeviceOptions extends DeviceOptions {
+  readonly pushToken: PushToken
+}
+
+/**
+ * Registers a phone by its push token. To be called at each start of the application, and when the token changes. False: the
+ * service has no credentials for its platform.
+ */
+export function registerPhone({ url, token, pushToken }: PhoneDeviceOptions): Promise<boolean> {
+  return register(url, token, pushToken)
+}
+
+async function register(url: string, token: string, body: DeviceRequest): Promise<boolean> {
   const response = await request(`${url}/v1/call/device`, 'PUT', token, { body: JSON.stringify(body) })
   const answer = readJson<DeviceResponse & NotRinging>(response)
   if (!response.ok) throw failure(answer)

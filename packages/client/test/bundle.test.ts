@@ -62,6 +62,21 @@ test('transfers are under 2.5 KB, and bring neither the client nor media', async
   expect(text).not.toMatch(/WebSocket|RTCPeerConnection/)
 })
 
+test('what React Native needs beside is under 1.5 KB, and brings neither the client nor media', async () => {
+  const text = await bundle(source('react-native.ts'))
+  const size = gzipped(text)
+  console.log(`React Native: ${text.length} bytes minified, ${size} gzipped`)
+  expect(size).toBeLessThan(1_500)
+  expect(text).not.toMatch(/WebSocket|ice_servers|\bimport\b/)
+})
+
+test('media takes nothing from a page but the devices, where no environment is given', async () => {
+  const text = await bundle(source('media/call-media.ts'))
+  expect(text.match(/\b(document|window|location|HTML\w*|Audio|Image)\b/g)).toBeNull()
+  // `browserEnvironment`.
+  expect(text.match(/\bnavigator\b/g)?.length).toBeLessThan(4)
+})
+
 test('it runs on Node', async () => {
   const node = Bun.which('node')
   if (node === null) throw new Error('there is no node on PATH')

@@ -11,8 +11,8 @@ const source = (entry: string) => join(folder, entry.replace('./dist/', './src/'
 test('the exports are named one by one, and each way to resolve one leads to the same source', () => {
   const { './package.json': _, ...entries } = manifest.exports
   expect(Object.keys(entries)).toEqual([
-    ...['.', './media', './media/preview', './media/types', './presence', './push', './react', './take', './transfer'],
-    ...['./types', './waiting'],
+    ...['.', './media', './media/preview', './media/types', './presence', './push', './react', './react-native'],
+    ...['./take', './transfer', './types', './waiting'],
   ])
   for (const { bun, types, default: js } of Object.values(entries)) {
     expect([source(types), source(js)]).toEqual([join(folder, bun), join(folder, bun)])

@@ -6,7 +6,16 @@ import { invite, someone } from '@ringwire/testkit/flows'
 import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
-import { answerTicket, forgetDevice, type NoRing, type Rung, registerDevice, type TicketOptions } from '../src/push.ts'
+import {
+  answerTicket,
+  forgetDevice,
+  type NoRing,
+  type PushToken,
+  type Rung,
+  registerDevice,
+  registerPhone,
+  type TicketOptions,
+} from '../src/push.ts'
 import type { Call, CallClient } from '../src/types.ts'
 import { online, type PersonOptions, person, ringing as rings } from './support/people.ts'
 
@@ -391,6 +400,16 @@ test('[TICK1] the examples of docs/push.md have the types of the packages, and i
     await backend.stop(true)
     await directory.remove()
   }
+})
+
+test('[PUSH1] registerPhone: a token of FCM and one of APNs; what is wrong with it is a RingwireError', async () => {
+  const token = await service.token({ user_id: someone('ben'), role: 'agent', device_id: 'phone' })
+  const register = (pushToken: PushToken) => registerPhone({ url: service.url, token, pushToken })
+  // This service has no credentials for either, and says so.
+  expect(await register({ platform: 'fcm', token: 'fcm-token' })).toBe(false)
+  const apns = { platform: 'apns', voip: true, environment: 'sandbox' } as const
+  expect(await register({ ...apns, token: 'ab'.repeat(32) })).toBe(false)
+  await expect(register({ ...apns, token: 'not hexadecimal' })).rejects.toMatchObject({ code: 'INVALID_REQUEST_BODY' })
 })
 
 test('[PUSH1] forgetDevice: a token without a device_id has none to forget', async () => {
