@@ -49,7 +49,7 @@ test('[ICE1] relay only: coturn carries the call with the credentials of the tok
   await expectSteadyMedia([customer, agent])
   for (const { page, tokens } of [customer, agent]) {
     expect((await selectedPair(page)).local).toBe('relay')
-    expect(await page.textContent('[data-testid=call-path]')).toContain('Relayed')
+    await page.waitForSelector('[data-testid=call-path]:has-text("Relayed")')
     const username = tokens[0]?.ice_servers.find((server) => server.username)?.username
     expect(username).toMatch(/^\d+:/)
     await turn.said(new RegExp(`user <${username}>: incoming packet ALLOCATE processed, success`))
