@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 /** The place in the page: `#/calls/shop?q=ann` is ['calls', 'shop'] and { q: 'ann' }. */
 export interface Place {
@@ -20,7 +20,8 @@ export function linkTo(parts: readonly string[], query: Readonly<Record<string, 
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => placeOf(location.hash))
-  useEffect(() => {
+  // Before it is painted, as the keys that lead to another place.
+  useLayoutEffect(() => {
     const moved = () => setPlace(placeOf(location.hash))
     addEventListener('hashchange', moved)
     return () => removeEventListener('hashchange', moved)

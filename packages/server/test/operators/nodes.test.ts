@@ -49,4 +49,4 @@ test('[ADM2] Now says which node its figures are of, in the page and in a termin
     expect(out).toMatch(new RegExp(`Nodes +2\\nFigures of +${name}\\nSockets +${sockets}\\n`))
   }
   await client.close()
-}, 120_000)
+}, 240_000)

@@ -27,6 +27,8 @@ export interface Operator {
 /** Somebody who has signed in on the operator's page. */
 export async function signIn(browser: Browser, service: Service, name = 'Olga'): Promise<Operator> {
   const page = await browser.newPage({ viewport: screens[0] ?? null })
+  // Shorter than a test may take, so that a failure says what it waited for.
+  page.setDefaultTimeout(60_000)
   const faults: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error') faults.push(message.text())

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { becomes } from '@ringwire/testkit/becomes'
 import { openBrowser } from '@ringwire/testkit/browser'
 import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
@@ -15,7 +16,7 @@ beforeAll(async () => {
     openBrowser(),
   ])
   Object.assign(stage, { service, browser })
-}, 120_000)
+}, 240_000)
 afterAll(async () => {
   await stage.browser?.close()
   if (stage.service) await finish(stage.service)
@@ -35,9 +36,27 @@ test('[ADM2] a wrong token is said; the right one leads in, and signing out lead
   await operator.page.waitForSelector('[data-testid=token]')
   await operator.page.reload()
   await operator.page.waitForSelector('[data-testid=token]')
-  expect(operator.faults).toEqual([])
+  // What the page was just asking for when the operator left is refused.
+  expect(operator.faults.filter((fault) => !/401/.test(fault))).toEqual([])
   await operator.page.close()
-}, 60_000)
+}, 240_000)
+
+test('[ADM2] a key that is pressed at the first sight of the page leads to its view', async () => {
+  const { browser, service } = stage
+  const { page } = await signIn(browser, service)
+  await page.addInitScript(() => {
+    const press = () => {
+      if (document.querySelector('[data-testid=leave]') === null) return
+      shown.disconnect()
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '3', bubbles: true }))
+    }
+    const shown = new MutationObserver(press)
+    shown.observe(document, { childList: true, subtree: true })
+  })
+  await page.reload()
+  await page.waitForSelector('h1:text-is("People")')
+  await page.close()
+}, 240_000)
 
 test('[ADM2] Now shows the sockets, the calls and the stores, and goes on by itself', async () => {
   const { browser, service } = stage
@@ -53,7 +72,7 @@ test('[ADM2] Now shows the sockets, the calls and the stores, and goes on by its
   await page.waitForFunction(() =>
     document.querySelectorAll('[data-testid=calls-by-age] tbody tr')[1]?.textContent?.startsWith('accepted1'),
   )
-  expect(await ages.first().textContent()).toStartWith('ringing1')
+  await becomes(() => ages.first().textContent(), /^ringing1/)
   await page.waitForFunction(
     () => (document.querySelector('[data-testid=chart-Invites] .line')?.getAttribute('d') ?? '').length > 10,
   )
@@ -62,7 +81,7 @@ test('[ADM2] Now shows the sockets, the calls and the stores, and goes on by its
   await page.waitForSelector('[data-testid=chart-Connections] strong:has-text("0")')
   expect(operator.faults).toEqual([])
   await page.close()
-}, 60_000)
+}, 240_000)
 
 test('[ADM2] a call is found, looked at and ended; a name that is a script is a text', async () => {
   const { browser, service } = stage
@@ -92,8 +111,8 @@ test('[ADM2] a call is found, looked at and ended; a name that is a script is a 
   await row.locator('a.mono').click()
   await page.waitForSelector('[data-testid=summary]:has-text("The call goes on")')
   await page.waitForSelector('[data-testid=timeline] strong:has-text("accepted")')
-  const shown = await page.locator('[data-testid=timeline]').textContent()
-  expect(shown).toContain("x'onclick='alert(4)")
+  const timeline = page.locator('[data-testid=timeline]')
+  await becomes(() => timeline.textContent(), /x'onclick='alert\(4\)/)
   expect(await operator.look('call')).toEqual([])
 
   await page.click('[data-testid=end-call]')
@@ -104,7 +123,7 @@ test('[ADM2] a call is found, looked at and ended; a name that is a script is a 
   expect(JSON.parse((await page.locator('[data-testid=raw]').textContent()) ?? '').call.call_uuid).toBe(callUuid)
   expect(operator.faults).toEqual([])
   await Promise.all([caller.close(), callee.close(), page.close()])
-}, 60_000)
+}, 240_000)
 
 test('[ADM2] [XFER1] an answered call is transferred, and the page says why it could not be', async () => {
   const { browser, service } = stage
@@ -129,7 +148,7 @@ test('[ADM2] [XFER1] an answered call is transferred, and the page says why it c
   // A refused request is no fault of the page.
   expect(operator.faults.filter((fault) => !/400/.test(fault))).toEqual([])
   await page.close()
-}, 60_000)
+}, 240_000)
 
 test('[ADM2] somebody is shown, sent away and erased; the audit log says who did it', async () => {
   const { browser, service } = stage
@@ -167,7 +186,7 @@ test('[ADM2] somebody is shown, sent away and erased; the audit log says who did
   expect(await operator.look('audit')).toEqual([])
   expect(operator.faults).toEqual([])
   await Promise.all([pair.caller.close(), page.close()])
-}, 60_000)
+}, 240_000)
 
 test('[ADM2] products with their settings, keys, groups and endpoints; the settings of the node', async () => {
   const { browser, service } = stage
@@ -202,4 +221,4 @@ test('[ADM2] products with their settings, keys, groups and endpoints; the setti
   expect(await operator.look('settings')).toEqual([])
   expect(operator.faults).toEqual([])
   await page.close()
-}, 60_000)
+}, 240_000)
