@@ -24,6 +24,7 @@ import { measureScale } from './measure-scale.ts'
 import { measureStart } from './measure-start.ts'
 import { measureTimeline } from './measure-timeline.ts'
 import { measureToken } from './measure-token.ts'
+import { measureTrips } from './measure-trips.ts'
 import { measureWebhooks } from './measure-webhooks.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
@@ -46,6 +47,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   hook: measureHook,
   scale: measureScale,
   capacity: measureCapacity,
+  trips: measureTrips,
   start: measureStart,
   floods: measureFloods,
   metrics: measureMetrics,

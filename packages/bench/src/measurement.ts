@@ -22,6 +22,7 @@ export const MEASUREMENTS = [
   'hook',
   'scale',
   'capacity',
+  'trips',
   'start',
   'floods',
   'metrics',

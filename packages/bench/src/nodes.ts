@@ -54,8 +54,8 @@ export function sharedPlaces(placement: Placement, count: number): Places {
 }
 
 /** A PostgreSQL server that goes with this process, whatever ends it. */
-export async function startPostgres(cores: readonly number[]) {
-  const postgres = await Postgres.start()
+export async function startPostgres(cores: readonly number[], settings: Readonly<Record<string, string>> = {}) {
+  const postgres = await Postgres.start(settings)
   pinTo(processesOf(postgres.pid), cores)
   const killNow = () => {
     for (const pid of processesOf(postgres.pid)) process.kill(pid, 'SIGKILL')

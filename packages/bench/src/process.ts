@@ -4,7 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
 
-const LISTENS_WITHIN_MS = 15_000
+const LISTENS_WITHIN_MS = 60_000
 const STOPS_WITHIN_MS = 5_000
 
 export interface Placement {

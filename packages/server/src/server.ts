@@ -63,7 +63,7 @@ export interface WorkerOf {
 }
 
 /** How often a small write to the stores is tried where nobody asks for it, in ms. */
-const watchMs = 5_000
+const watchMs = 10_000
 
 /** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {

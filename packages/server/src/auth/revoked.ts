@@ -41,7 +41,7 @@ export interface Revoked {
 }
 
 /** Sockets everywhere are closed within a second; a look takes a moment, and closing them, too. */
-const lookMs = 300
+const lookMs = 500
 /** How often revocations are removed that no token can be affected by any more, in ms. */
 const pruneMs = 10 * 60_000
 /** Between two steps of that, in ms. */

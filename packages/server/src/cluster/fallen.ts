@@ -27,8 +27,9 @@ export interface Fallen {
   stop(): void
 }
 
-/** How often all signs are looked for, so that it is known who has one, in ms. */
-const surveyMs = 2_000
+/** How often signs are looked for that nobody here has seen, and all of them, so that it is known who has one. In ms. */
+const newcomersMs = 1_000
+const surveyMs = 3_000
 
 export function createFallen({
   node,
@@ -44,6 +45,7 @@ export function createFallen({
   let isLooking = false
   let isSurveying = false
   let isStopped = false
+  let surveyedAt = Number.NEGATIVE_INFINITY
   let stopSurveys: Cancel | undefined
 
   /** Which of these nodes have lost a sign that they had in every store; undefined where nobody can be sure of that now. */
@@ -55,9 +57,13 @@ export function createFallen({
 
   async function survey(): Promise<void> {
     if (isSurveying) return
+    const names = [...others()].filter((name) => name !== node)
+    const isKnown = (name: string) => stores.every((store) => store.knows(name))
+    // A survey that is due with this tick may be a moment early.
+    if (names.every(isKnown) && timers.monotonic() - surveyedAt < surveyMs - newcomersMs / 2) return
     isSurveying = true
+    surveyedAt = timers.monotonic()
     try {
-      const names = [...others()].filter((name) => name !== node)
       for (const store of stores) store.keep(new Set([...names, ...suspects.names()]))
       // A store that is away does not keep the other one from being seen.
       await Promise.allSettled(stores.map((store) => store.look(names)))
@@ -95,7 +101,7 @@ export function createFallen({
   return {
     start() {
       for (const store of stores) store.hold(lost, heldAgain)
-      stopSurveys = timers.every(surveyMs, () => void survey())
+      stopSurveys = timers.every(newcomersMs, () => void survey())
       void survey()
     },
     suspect(name) {

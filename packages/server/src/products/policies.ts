@@ -31,7 +31,7 @@ export interface ProductPolicies {
 }
 
 /** Sockets everywhere are closed within a second; a look takes a moment, and closing them, too. */
-const lookMs = 300
+const lookMs = 500
 
 export function createPolicies({ products, onDisabled, onError }: PoliciesOptions): ProductPolicies {
   let relayOnly: ReadonlySet<string> = new Set()

@@ -1,4 +1,7 @@
-/** Looks again and again, `ms` after the last look ended; a failed look is reported, and made again. */
+import type { Cancel } from '../ports/clock.ts'
+import { every } from './alarms.ts'
+
+/** Looks again and again, every `ms`, where the last look has ended; a failed look is reported, and made again. */
 export interface Looking {
   /** The first look: rejects where that fails, and nothing is looked at then. */
   start(): Promise<void>
@@ -12,22 +15,25 @@ export function lookEvery(
   onError: (error: unknown) => void,
   again = look,
 ): Looking {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let stop: Cancel = () => {}
   let isStopped = false
+  let isLooking = false
 
-  function next(): void {
-    if (isStopped) return
-    timer = setTimeout(() => void again().catch(onError).finally(next), ms)
+  async function lookAgain(): Promise<void> {
+    if (isLooking) return
+    isLooking = true
+    await again().catch(onError)
+    isLooking = false
   }
 
   return {
     async start() {
       await look()
-      next()
+      if (!isStopped) stop = every(ms, () => void lookAgain())
     },
     stop() {
       isStopped = true
-      clearTimeout(timer)
+      stop()
     },
   }
 }

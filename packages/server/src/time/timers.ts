@@ -1,4 +1,5 @@
 import type { Timers } from '../ports/clock.ts'
+import { every } from './alarms.ts'
 
 /** The timers of this process. */
 export function createSystemTimers(): Timers {
@@ -9,11 +10,7 @@ export function createSystemTimers(): Timers {
       timer.unref()
       return () => clearTimeout(timer)
     },
-    every(ms, what) {
-      const timer = setInterval(what, ms)
-      timer.unref()
-      return () => clearInterval(timer)
-    },
+    every,
     turn: (what) => void setImmediate(what),
     sleep: (ms) => Bun.sleep(ms),
   }

@@ -1,8 +1,10 @@
 import type { RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { type WokenAgain, wakeAgainBody } from '../call/hook.ts'
+import type { Cancel } from '../ports/clock.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { type Delivery, newDeliveryId, type WebhookEndpoint, type WebhookStore } from '../ports/webhooks.ts'
+import { every } from '../time/alarms.ts'
 import { type AttemptsOptions, createAttempts } from './attempts.ts'
 import { createClaims } from './claims.ts'
 import { createEnabledEndpoints } from './enabled.ts'
@@ -68,9 +70,11 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   const upkeep = createUpkeep({ ...options, ...signals, onError })
 
   async function look(): Promise<void> {
-    if (performance.now() - enabled.readAt() >= refreshMs) await refresh()
+    const isOld = performance.now() - enabled.readAt() >= refreshMs
+    // Asked for together: one statement of the store answers both.
+    const [, due] = await Promise.all([isOld ? refresh() : undefined, enabled.isAny() ? store.due() : []])
     upkeep(enabled.stored())
-    const ids = enabled.isAny() ? (await store.due()).filter(enabled.get) : []
+    const ids = due.filter(enabled.get)
     claims.ask(ids)
     for (let n = 0; n < putOffRounds && ids.length > 0 && (await store.putOff(ids)); n++);
   }
@@ -123,7 +127,7 @@ function wakesAgain(call: RingingCall, woken: WokenAgain, told: readonly Webhook
 
 /** A look that takes longer is no reason for a second one; the work after it may be. */
 function createPolling(look: () => Promise<void>, work: () => Promise<void>) {
-  let timer: ReturnType<typeof setInterval> | undefined
+  let stop: Cancel = () => {}
   let isLooking = false
   async function poll(): Promise<void> {
     if (isLooking) return
@@ -134,9 +138,9 @@ function createPolling(look: () => Promise<void>, work: () => Promise<void>) {
   }
   return {
     start() {
-      timer = setInterval(() => void poll(), pollMs)
+      stop = every(pollMs, () => void poll())
     },
-    stop: () => clearInterval(timer),
+    stop: () => stop(),
   }
 }
 

@@ -35,10 +35,11 @@ import {
   deliveriesSql as keptHooksSql,
   lockCallsSql,
 } from '../../src/stores/postgres/erasure.ts'
+import { together } from '../../src/stores/postgres/glances.ts'
 import { forgetMemberSql, groupSql, groupsOfSql, groupsSql } from '../../src/stores/postgres/groups.ts'
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/stores/postgres/online.ts'
-import { plannerSettings } from '../../src/stores/postgres/open.ts'
-import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/stores/postgres/outbox.ts'
+import { lookedFor, plannerSettings } from '../../src/stores/postgres/open.ts'
+import { claimSql, leftOfSql, oldestSql, releaseSql, removeSql, waitingSql } from '../../src/stores/postgres/outbox.ts'
 import { policiesSql } from '../../src/stores/postgres/policies.ts'
 import {
   addSql,
@@ -97,7 +98,7 @@ describe('every read finds its rows through an index', () => {
     await server.dispose()
   })
 
-  async function plan(statement: string, values: readonly (string | number)[]): Promise<string> {
+  async function plan(statement: string, values: readonly (string | number | boolean)[]): Promise<string> {
     const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN ${statement}`, [...values])
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
@@ -161,7 +162,7 @@ describe('every read finds its rows through an index', () => {
     ['steps after a version', stepsAfterSql, ['u', 'clinic', 1]],
     ['[HIST1] history, first page', historySql, [...busiest, '9223372036854775807', '', 31]],
     ['[HIST1] history, a later page', historySql, [...busiest, '1100000', 'u', 101]],
-    ['the first that is left', firstSql, ['7']],
+    ['the first that is left, and whether any is free', waitingSql, ['7']],
     ['what is left of a call', leftOfSql, ['u', 'clinic']],
     ['when the oldest that is left was made', oldestSql, ['7']],
     ['rows of the outbox that were told', removeSql, ['{1,2,3}']],
@@ -192,6 +193,15 @@ describe('every read finds its rows through an index', () => {
       expect(text).toMatch(/Index (Only )?Scan|Bitmap Index Scan/)
     })
   }
+
+  test('what nodes look for again and again finds its rows so, too, all of it in one statement', async () => {
+    const values = [true, true, 0, true, true, true, '7', true, '7', true, 1_200_000, 1_210_000, 500, true, '0', 500]
+    const text = await plan(together(lookedFor), values)
+    for (const table of ['calls', 'call_events', 'outbox', 'webhook_deliveries', 'revocations']) {
+      expect(text).toMatch(new RegExp(`(Index (Only )?Scan using \\w+|Bitmap Heap Scan) on ${table}`))
+      expect(text).not.toContain(`Seq Scan on ${table}`)
+    }
+  })
 
   test('small tables that are read whole are read by one process, which compiles nothing for that', async () => {
     const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${policiesSql}`)
@@ -270,7 +280,7 @@ describe('every read finds its rows through an index', () => {
 
   test('what is limited is read in the order of an index, nothing is sorted', async () => {
     // An order by the column of an answer that has the table's name, but another type, has no index.
-    expect(await plan(firstSql, ['7'])).not.toContain('Sort')
+    expect(await plan(waitingSql, ['7'])).not.toContain('Sort')
     expect(await plan(dueRingsSql, [1_000_000, 1_210_000, 50])).not.toContain('Sort')
   })
 

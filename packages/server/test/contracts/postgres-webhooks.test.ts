@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { Connections } from '../../src/stores/postgres/connections.ts'
+import { createGlances } from '../../src/stores/postgres/glances.ts'
 import { openPostgres } from '../../src/stores/postgres/open.ts'
-import { createWebhookStore } from '../../src/stores/postgres/webhooks.ts'
+import { countsSql } from '../../src/stores/postgres/webhook-endpoints.ts'
+import { createWebhookStore, dueSql } from '../../src/stores/postgres/webhooks.ts'
 import { createSubscribers } from '../../src/stores/sql/subscribers.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openHarness } from './postgres-harness.ts'
@@ -55,7 +57,7 @@ test('[HOOK3] two refreshes at once, and an endpoint removed between them: all o
   const url = await server.database()
   const other = await openPostgres({ url })
   const connections = new SlowConnections({ url, limitMs: 5_000, session: {} }, 2)
-  const webhooks = createWebhookStore(connections, createSubscribers())
+  const webhooks = createWebhookStore(connections, createGlances(connections, [countsSql, dueSql]), createSubscribers())
   const [first, second, gone] = [endpoint(), endpoint(), endpoint()]
   for (const one of [first, second, gone]) await webhooks.addEndpoint(one)
   await webhooks.refresh()

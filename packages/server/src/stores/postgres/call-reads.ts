@@ -11,6 +11,7 @@ import {
 } from '../../ports/call-store.ts'
 import { type CallRow, callColumns, callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
+import type { Look } from './glances.ts'
 
 /** Every read of calls: each one finds its rows through an index, and sees what was committed before it began. */
 export interface CallReads {
@@ -137,7 +138,7 @@ const start = { startedAt: '9223372036854775807', callUuid: '' }
 
 type Read = (text: string, values: readonly SqlParameter[], deadline?: number) => Promise<Row[]>
 
-export function createCallReads(connections: Connections): CallReads {
+export function createCallReads(connections: Connections, look: Look): CallReads {
   const read: Read = (text, values, deadline) =>
     connections.run(text, values, { repeatable: true, ...(deadline !== undefined && { deadline }) })
 
@@ -171,9 +172,9 @@ export function createCallReads(connections: Connections): CallReads {
       const found = new Map(rows.map(({ n, ended_at }) => [n, ended_at]))
       return participants.map((_, n) => found.get(n) ?? null)
     },
-    livePages: createLivePages(read),
+    livePages: createLivePages(read, look),
     async dueRings(from, to, limit) {
-      return (await read(dueRingsSql, [from, to, limit])).map(callOf).filter(isLive)
+      return (await look(dueRingsSql, [from, to, limit])).map(callOf).filter(isLive)
     },
     overPages: (since) => overPages(read, since),
     async stepsAfter(ref, version) {
@@ -195,14 +196,14 @@ export function wanted(participants: readonly Participant[]): string {
 }
 
 /** Of ten thousand live calls few have changed since they were read last: only those are read whole. */
-function createLivePages(read: Read): CallReads['livePages'] {
+function createLivePages(read: Read, look: Look): CallReads['livePages'] {
   /** Live calls as they were read last, by the key of their row. */
   let lastLive = new Map<number, LiveCall>()
 
   return async function* livePages(): AsyncGenerator<readonly LiveCall[]> {
     const now = new Map<number, LiveCall>()
     for (let after = 0, isLast = false; !isLast; ) {
-      const [row] = await read(liveVersionsSql, [String(after), pageSize])
+      const [row] = await look(liveVersionsSql, [String(after), pageSize])
       const versions = JSON.parse(row.live ?? '[]') as [number, number][]
       isLast = versions.length < pageSize
       after = versions.at(-1)?.[0] ?? after

@@ -15,23 +15,26 @@ import { createStepRows } from '../sql/step-rows.ts'
 import { createSubscribers } from '../sql/subscribers.ts'
 import { createAuditStore } from './audit.ts'
 import { createCallLists } from './call-lists.ts'
-import { createCallReads } from './call-reads.ts'
+import { createCallReads, dueRingsSql, liveVersionsSql } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
 import { createDevices } from './devices.ts'
 import { createCallRows } from './erasure.ts'
 import { createErasures } from './erasures.ts'
 import { startFailure } from './failures.ts'
+import { createGlances } from './glances.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { createGroups } from './groups.ts'
 import { migrate } from './migrations.ts'
 import { createOnlineStore } from './online.ts'
-import { createOutbox } from './outbox.ts'
+import { createOutbox, oldestSql, waitingSql } from './outbox.ts'
+import { policiesSql } from './policies.ts'
 import { requireSessions } from './pooling.ts'
-import { createProductStore } from './product-store.ts'
+import { createProductStore, revocationsSql } from './product-store.ts'
 import { createRemoval } from './retention.ts'
 import { createTimelineStore } from './timeline.ts'
-import { createWebhookStore } from './webhooks.ts'
+import { countsSql } from './webhook-endpoints.ts'
+import { createWebhookStore, dueSql } from './webhooks.ts'
 import { createWriters } from './writers.ts'
 
 export interface PostgresOptions extends RetentionSettings {
@@ -85,6 +88,12 @@ export const plannerSettings = {
   max_parallel_workers_per_gather: '0',
 } as const
 
+/** What a node that serves asks for at each look, whether or not anything goes on. */
+export const lookedFor = [
+  ...[policiesSql, revocationsSql, countsSql, dueSql],
+  ...[waitingSql, oldestSql, dueRingsSql, liveVersionsSql],
+] as const
+
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
   const { url, nodeId, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs = 0 } = options
@@ -103,6 +112,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   }
   const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
   const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
+  const look = createGlances(readers, lookedFor)
   const commits = createGroupCommit(createWriters(writers))
   const stepRows = createStepRows()
   const subscribers = createSubscribers()
@@ -121,7 +131,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   retention.start()
   return {
     calls: createCallStore({
-      reads: createCallReads(readers),
+      reads: createCallReads(readers, look),
       lists: createCallLists(readers),
       commits,
       erasable: createCallRows(readers),
@@ -132,11 +142,11 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
       close,
     }),
     // Beside the commits, too.
-    outbox: createOutbox(readers, stepRows, options.monotonic),
-    products: createProductStore(readers, close),
+    outbox: createOutbox(readers, look, stepRows, options.monotonic),
+    products: createProductStore(readers, look, close),
     devices: createDevices(readers),
     groups: createGroups(readers),
-    webhooks: createWebhookStore(readers, subscribers),
+    webhooks: createWebhookStore(readers, look, subscribers),
     timeline: createTimelineStore(readers, retentionMs),
     online: createOnlineStore(readers, subscribers),
     erasures: createErasures(readers),

@@ -1,6 +1,7 @@
 import { type Left, leaseMs, type Outbox } from '../../ports/outbox.ts'
 import type { StepRows } from '../sql/step-rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
+import type { Look } from './glances.ts'
 
 /** No row gets its id this long before its commit: a step is one statement, which the server ends after `limitMs`. In ms. */
 const lateMs = 10_000
@@ -21,14 +22,26 @@ export const releaseSql = `
 export const oldestSql = `
   SELECT call_events.at::float8 AS at FROM outbox JOIN call_events USING (call_id, version)
   WHERE outbox.id > $1::text::bigint ORDER BY outbox.id LIMIT 1`
-export const firstSql = 'SELECT id::float8 AS id FROM outbox WHERE id > $1::text::bigint ORDER BY outbox.id LIMIT 1'
+/** The first row, and whether a claim may find any: the same that it looks at itself. */
+export const waitingSql = `
+  SELECT
+    (SELECT id::float8 FROM outbox WHERE id > $1::text::bigint ORDER BY outbox.id LIMIT 1) AS first,
+    EXISTS (
+      SELECT FROM outbox WHERE id > $1::text::bigint
+        AND (free_at <= clock_timestamp() OR free_at > clock_timestamp() + interval '1 minute')
+    ) AS is_any_free`
 
 /**
  * The outbox of several processes. The index of its ids holds every row that was removed until a vacuum may forget it, and
  * a backup that reads for an hour keeps all of that hour. So a claim begins at the first row that was there ten seconds
  * ago: rows before it that were not yet visible then have been committed or rolled back by now.
  */
-export function createOutbox(connections: Connections, stepRows: StepRows, now = () => performance.now()): Outbox {
+export function createOutbox(
+  connections: Connections,
+  look: Look,
+  stepRows: StepRows,
+  now = () => performance.now(),
+): Outbox {
   /** Nothing is left up to the first one; the next one will be so later. */
   let above = 0
   let next = 0
@@ -38,14 +51,14 @@ export function createOutbox(connections: Connections, stepRows: StepRows, now =
   const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
     connections.run(text, values, { repeatable: true })
 
-  async function lookAtStart(): Promise<void> {
+  /** Whether the first row is to be learned anew. */
+  function moveStart(): boolean {
     const at = now()
-    if (at - lookedAt < lateMs) return
+    if (at - lookedAt < lateMs) return false
     lookedAt = at
     above = at - wholeAt < wholeMs ? next : 0
     if (above === 0) wholeAt = at
-    const [row] = await run(firstSql, [String(above)])
-    if (row !== undefined) next = row.id - 1
+    return true
   }
 
   return {
@@ -58,7 +71,10 @@ export function createOutbox(connections: Connections, stepRows: StepRows, now =
       if (rows.length > 0) await run(removeSql, [`{${rows}}`])
     },
     async claim(limit) {
-      await lookAtStart()
+      const isMoved = moveStart()
+      const [{ first, is_any_free }] = await look(waitingSql, [String(above)])
+      if (isMoved && first !== null) next = first - 1
+      if (!is_any_free) return []
       // Sent again after a lost connection it may claim more than it answers: that is free again after the lease.
       const rows = await run(claimSql, [String(above), limit, leaseMs])
       return rows.map(leftOf)
@@ -67,7 +83,7 @@ export function createOutbox(connections: Connections, stepRows: StepRows, now =
       if (rows.length > 0) await run(releaseSql, [`{${rows}}`, afterMs])
     },
     async oldest() {
-      const [row] = await run(oldestSql, [String(above)])
+      const [row] = await look(oldestSql, [String(above)])
       return row?.at
     },
   }

@@ -7,6 +7,7 @@ import {
 } from '../../ports/product-store.ts'
 import { changeSettingsSql, settingsColumns, settingsOf, settingsValues } from '../sql/settings-rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
+import type { Look } from './glances.ts'
 import { policiesOf, policiesSql } from './policies.ts'
 
 /** Revocations that are removed at once. */
@@ -69,7 +70,7 @@ const revokeSql = `
   ))
   ON CONFLICT (participant) DO UPDATE
   SET not_before = greatest(revocations.not_before, excluded.not_before), changed_at = excluded.changed_at`
-const revocationsSql = `
+export const revocationsSql = `
   SELECT participant, not_before::float8 AS "before", changed_at::float8 AS "changedAt"
   FROM revocations WHERE changed_at >= $1::float8::bigint`
 /** A node's own clock may be wrong: what is young by the database's stays. */
@@ -82,7 +83,7 @@ const pruneRevocationsSql = `
   RETURNING 1`
 
 /** Product keys and settings, each read from the database: what another process changed is seen at once. */
-export function createProductStore(connections: Connections, close: () => Promise<void>): ProductStore {
+export function createProductStore(connections: Connections, look: Look, close: () => Promise<void>): ProductStore {
   const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
     // Each of the writes leaves the same behind when it is done twice.
     connections.run(text, values, { repeatable: true })
@@ -107,9 +108,9 @@ export function createProductStore(connections: Connections, close: () => Promis
     async revoke(participant, before) {
       await run(revokeSql, [participant, before])
     },
-    revocations: (since) => run(revocationsSql, [since]),
+    revocations: (since) => look(revocationsSql, [since]),
     pruneRevocations: async (before) => (await run(pruneRevocationsSql, [before])).length,
-    policies: async () => policiesOf(await run(policiesSql, [])),
+    policies: async () => policiesOf(await look(policiesSql, [])),
     async changeSettings(product, changes) {
       const sql = `${changeSettingsSql(changes, placeOf)} RETURNING ${settingsColumns}`
       const [row] = await run(sql, [product, ...settingsValues(changes)])

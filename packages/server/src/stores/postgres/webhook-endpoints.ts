@@ -3,6 +3,7 @@ import { dropInSteps, dropSize, dropSteps } from '../sql/kept-deliveries.ts'
 import { createKnownEndpoints, type EndpointCounts } from '../sql/known-endpoints.ts'
 import { type EndpointRow, endpointColumns, endpointOf, endpointValues, type Subscribers } from '../sql/subscribers.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
+import type { Look } from './glances.ts'
 
 const numbers = new Set(['created_at', 'old_secret_until', 'ended_at'])
 /** Columns of a row, as they are read: numbers and times as numbers. */
@@ -26,14 +27,14 @@ export const dropSql = `
     SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 LIMIT ${dropSize}
   ) RETURNING 1`
 
-export function createEndpointStore(connections: Connections, subscribers: Subscribers): EndpointStore {
+export function createEndpointStore(connections: Connections, look: Look, subscribers: Subscribers): EndpointStore {
   const once = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
     connections.run(text, values, { repeatable: false })
   const endpoints = async (text: string, values: readonly SqlParameter[]) =>
     ((await connections.run(text, values, { repeatable: true })) as EndpointRow[]).map(endpointOf)
 
   return {
-    refresh: createRefresh(connections, subscribers),
+    refresh: createRefresh(connections, look, subscribers),
     endpointsOf: (product) => endpoints(endpointsSql('WHERE w.product = $1'), [product]),
     async addEndpoint(endpoint) {
       const row = JSON.stringify(Object.fromEntries(endpointValues(endpoint)))
@@ -69,13 +70,13 @@ export async function dropSome(connections: Connections, endpointId: string): Pr
 }
 
 /** Reads what changed since the last time. */
-function createRefresh(connections: Connections, subscribers: Subscribers): EndpointStore['refresh'] {
+function createRefresh(connections: Connections, look: Look, subscribers: Subscribers): EndpointStore['refresh'] {
   const run = (text: string, values: readonly SqlParameter[]) => connections.run(text, values, { repeatable: true })
   const known = createKnownEndpoints(subscribers)
   let lastRefresh: Promise<unknown> = Promise.resolve()
 
   async function readKnown(): Promise<readonly WebhookEndpoint[]> {
-    const [counts] = (await run(countsSql, [])) as unknown as EndpointCounts[]
+    const [counts] = (await look(countsSql, [])) as unknown as EndpointCounts[]
     if (counts === undefined) throw new Error('webhook_revision is empty')
     const since = known.since(counts)
     if (since === undefined) return known.list

@@ -15,6 +15,7 @@ import {
 } from '../sql/subscribers.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 import { createDeliveryRows } from './erasure.ts'
+import type { Look } from './glances.ts'
 import { createEndpointStore, dropSome, selected } from './webhook-endpoints.ts'
 
 const pruneSize = 500
@@ -131,10 +132,10 @@ export const pruneSql = `
   ) RETURNING 1`
 
 /** Endpoints and deliveries of several processes. A claim is a time in the row, which others leave alone. */
-export function createWebhookStore(connections: Connections, subscribers: Subscribers): WebhookStore {
+export function createWebhookStore(connections: Connections, look: Look, subscribers: Subscribers): WebhookStore {
   const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
     connections.run(text, values, { repeatable: true })
-  const endpoints = createEndpointStore(connections, subscribers)
+  const endpoints = createEndpointStore(connections, look, subscribers)
 
   /** Removes the rest of removed endpoints, at most `most` steps of each; answers how many deliveries went. */
   async function dropRemoved(most?: number): Promise<number> {
@@ -150,7 +151,7 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
     async add(deliveries) {
       await run(addSql, [JSON.stringify(deliveries.map(rowOf))])
     },
-    due: async () => (await run(dueSql, [])).map(({ endpoint_id }) => endpoint_id as string),
+    due: async () => (await look(dueSql, [])).map(({ endpoint_id }) => endpoint_id as string),
     async claim(wanted) {
       if (wanted.size === 0) return { claimed: [], isMore: false }
       const asked = Array.from(wanted, ([endpoint_id, count]) => ({ endpoint_id, count }))
