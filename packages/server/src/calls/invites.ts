@@ -5,7 +5,7 @@ import { isLive, type LiveCall, type OverCall, type Participant, sideOf } from '
 import type { Refusal } from '../call/command.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, type InviteRate } from '../call/invite.ts'
 import type { Delivery } from '../delivery/delivery.ts'
-import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
+import type { CallSteps, InviteSituation, LiveCallReads } from '../ports/call-store.ts'
 import type { Groups } from '../ports/groups.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { ProductSettings, ProductStore } from '../ports/product-store.ts'
@@ -85,7 +85,7 @@ function noteRefused(
 }
 
 function createTryInvite(options: InvitesOptions): Invite {
-  const { products, limits, askBackend, clock, newUuid, ringTimeoutMs, maxRinging } = options
+  const { store, products, limits, askBackend, clock, newUuid, ringTimeoutMs, maxRinging } = options
   const waiting = createWaitingCalls(options)
   const settle = createSettle(options, waiting)
   const findGroup = createFindGroup(options)
@@ -98,8 +98,13 @@ function createTryInvite(options: InvitesOptions): Invite {
     if (refused?.code === 'CALL_PEER_ROLE_NOT_ALLOWED') return { ok: false, error: roleRefused(callee, session) }
     if (refused !== undefined) return { ok: false, error: errorOf(refused) }
 
-    await waiting.askHolderOfRinging(session, named, waiter)
-    const settings = await products.settings(caller.product)
+    const freshUuid = newUuid()
+    const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
+    const [foreseen, settings] = await Promise.all([
+      store.foresee(caller, named.group === undefined ? callee : caller, callUuid),
+      products.settings(caller.product),
+    ])
+    await waiting.askHolderOfRinging(session, named, foreseen.live, waiter)
     const counted = countedAs(named, caller.product)
     const called = await findGroup(caller, named)
     if (called === 'unknown') return { ok: false, error: errorBody('GROUP_NOT_FOUND') }
@@ -113,7 +118,7 @@ function createTryInvite(options: InvitesOptions): Invite {
       rate,
       ringTimeoutMs: ownMs,
       busy: settings.busy,
-      freshUuid: newUuid(),
+      freshUuid,
       maxRinging,
       callee: named.callee,
     }
@@ -122,7 +127,9 @@ function createTryInvite(options: InvitesOptions): Invite {
     const command = await askBackend(asked, settings)
     const isTokenOver = session.expiresAt !== undefined && clock.now() >= session.expiresAt
     if (command.verdict !== undefined && isTokenOver) return { ok: false, error: errorBody('AUTH_TOKEN_INVALID') }
-    return settle({ session, command, counted, settings, waiter })
+    // A backend that decides may have another uuid taken, or another callee.
+    const isAsForeseen = command.callUuid === callUuid && command.callee === named.callee
+    return settle({ session, command, counted, settings, waiter, foreseen: isAsForeseen ? foreseen : undefined })
   }
 }
 
@@ -133,6 +140,7 @@ interface Ready {
   readonly counted: Participant
   readonly settings: ProductSettings
   readonly waiter: Waiter | undefined
+  readonly foreseen?: InviteSituation | undefined
 }
 
 /** Commits what is decided on an invite, and hands it on. */
@@ -155,8 +163,12 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     const decision = await withQuality<InviteDecision>((seen) =>
       commit(
         // A group's caller has nothing to do with other calls of its members.
-        store.invite(caller, group === undefined ? callee : caller, command.callUuid, (situation) =>
-          seen(decideInvite(situation, command, clock.now())),
+        store.invite(
+          caller,
+          group === undefined ? callee : caller,
+          command.callUuid,
+          (situation) => seen(decideInvite(situation, command, clock.now())),
+          ready.foreseen,
         ),
       ),
     )
@@ -165,12 +177,14 @@ function createSettle(options: InvitesOptions, { isWaitingInVain }: ReturnType<t
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (command.rate.ok && !counts) await limits.refundInvite(caller, ready.counted)
     if (!decision.ok) {
-      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter))) return settle(ready)
+      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter)))
+        return settle({ ...ready, foreseen: undefined })
       return { ok: false, error: errorOf(decision) }
     }
     // The same invite came on another socket, and was committed just now: that socket may be dead [PLACE4].
     const { call } = decision
-    if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter))) return settle(ready)
+    if (!isNew && isLive(call) && (await losesDeadHolder(session, call, waiter)))
+      return settle({ ...ready, foreseen: undefined })
     const invited = invitedData(call, delivered)
     const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
     return { ok: true, value, handedOn: isNew ? leavingSince(call, handedOn) : handedOn }
@@ -211,9 +225,10 @@ function createWaitingCalls({ store, sessions, nodes, delivery, transitions }: I
   async function askHolderOfRinging(
     session: ClientSession,
     { callee, group }: Named,
+    live: readonly LiveCall[],
     waiter: Waiter | undefined,
   ): Promise<void> {
-    for (const call of await store.liveCallsOf(session.participant)) {
+    for (const call of live) {
       if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
       const isSame =
         call.callee.role === callee.role && call.callee.userId === callee.userId && call.group?.name === group

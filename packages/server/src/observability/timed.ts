@@ -24,7 +24,8 @@ export function createTimed(meter: Pick<Meter, 'stored' | 'storeFailed'>, store:
 export function timedCalls(store: CallStore, timed: Timed): CallStore {
   return {
     transition: (ref, decide) => timed('commit', store.transition(ref, decide)),
-    invite: (caller, callee, callUuid, decide) => timed('commit', store.invite(caller, callee, callUuid, decide)),
+    invite: (...given) => timed('commit', store.invite(...given)),
+    foresee: (...given) => timed('read', store.foresee(...given)),
     load: (ref) => timed('read', store.load(ref)),
     liveCallsOf: (participant) => timed('read', store.liveCallsOf(participant)),
     inCall: (participants) => timed('read', store.inCall(participants)),

@@ -33,13 +33,24 @@ export interface CallSteps {
     decide: (call: Call | undefined, linked: Call | undefined) => D,
   ): MaybePromise<D>
 
-  /** The same for an invite; between reading the situation and the commit no other invite of either participant runs. */
+  /**
+   * The same for an invite; between reading the situation and the commit no other invite of either participant runs. `foreseen`:
+   * what `foresee` answered for these three.
+   */
   invite<D extends Changes>(
     caller: Participant,
     callee: Participant,
     callUuid: string,
     decide: (situation: InviteSituation) => D,
+    foreseen?: InviteSituation,
   ): MaybePromise<D>
+
+  /**
+   * What an invite will need to see, as it is before whatever the invite waits for: all live calls of the caller, and the rest
+   * where `invite` does not read it at no cost itself. It may be old by then, so `invite` only writes what a guard finds to be
+   * still true of it.
+   */
+  foresee(caller: Participant, callee: Participant, callUuid: string): MaybePromise<InviteSituation>
 
   load(ref: CallRef): MaybePromise<Call | undefined>
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { isAnswered, isLive, participantOf } from '../../src/call/call.ts'
+import { isAnswered, isLive, type LiveCall, participantOf } from '../../src/call/call.ts'
 import { actorOf, callLife, durations, inviteCommand } from '../../src/call/decide.fixture.ts'
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
@@ -14,7 +14,7 @@ import {
   touched,
   transferring,
 } from '../../src/ports/call-store.fixture.ts'
-import type { CallSteps, LiveCallReads } from '../../src/ports/call-store.ts'
+import type { CallSteps, InviteSituation, LiveCallReads } from '../../src/ports/call-store.ts'
 
 type Store = CallSteps & LiveCallReads
 
@@ -251,6 +251,46 @@ export function registerCallStoreNodesContract(name: string, open: () => Promise
           winner.call.callUuid,
         ])
       }
+    })
+
+    /** An invite that decides on what it has foreseen, and what another node writes before that. */
+    async function inviteAfter(caller: string, callee: string, callUuid: string, meanwhile: () => Promise<unknown>) {
+      const [from, to] = [actorOf(participant(caller)), participant(callee)]
+      const foreseen = await one.foresee(from.participant, to, callUuid)
+      await meanwhile()
+      const decideNow = (situation: InviteSituation) =>
+        decideInvite(situation, inviteCommand(from, to, callUuid), 1_000_000)
+      return one.invite(from.participant, to, callUuid, decideNow, foreseen)
+    }
+
+    test('[INV6] what an invite has foreseen is not true any more where the callee called meanwhile', async () => {
+      const [a, b] = [fresh(), fresh()]
+      const later = await inviteAfter(a, b, fresh(), () => Promise.resolve(invite(other, b, a)))
+      expect(later).toMatchObject({ ok: false, code: 'CALL_GLARE' })
+      expect(await one.liveCallsOf(participant(a))).toHaveLength(1)
+    })
+
+    test('[INV3] nor where its uuid was taken meanwhile', async () => {
+      const [a, b, uuid] = [fresh(), fresh(), fresh()]
+      const later = await inviteAfter(a, b, uuid, () => Promise.resolve(invite(other, a, b, uuid)))
+      expect(later).toMatchObject({ ok: true, created: false })
+      expect(await harness.versions(uuid)).toEqual([1])
+    })
+
+    test('[INV6] an invite is never refused for what it has foreseen: the call that it met may be over', async () => {
+      const [a, b] = [fresh(), fresh()]
+      const met = await invite(other, b, a)
+      if (!met.ok) throw new Error('no call')
+      const later = await inviteAfter(a, b, fresh(), async () => {
+        await other.transition(met.call, (now) => ({ steps: [ended(there(now) as LiveCall)] }))
+      })
+      expect(later).toMatchObject({ ok: true, created: true })
+    })
+
+    test('[INV6] an invite that has foreseen right is written at once', async () => {
+      const [a, b, uuid] = [fresh(), fresh(), fresh()]
+      expect(await inviteAfter(a, b, uuid, async () => {})).toMatchObject({ ok: true, created: true })
+      expect(await harness.versions(uuid)).toEqual([1])
     })
 
     test('[INV8] of one caller on both nodes no limit is overrun', async () => {

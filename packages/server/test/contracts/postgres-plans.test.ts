@@ -38,7 +38,7 @@ import {
 import { together } from '../../src/stores/postgres/glances.ts'
 import { forgetMemberSql, groupSql, groupsOfSql, groupsSql } from '../../src/stores/postgres/groups.ts'
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/stores/postgres/online.ts'
-import { lookedFor, plannerSettings } from '../../src/stores/postgres/open.ts'
+import { lookedFor, neededByInvite, plannerSettings } from '../../src/stores/postgres/open.ts'
 import { claimSql, leftOfSql, oldestSql, releaseSql, removeSql, waitingSql } from '../../src/stores/postgres/outbox.ts'
 import { policiesSql } from '../../src/stores/postgres/policies.ts'
 import {
@@ -201,6 +201,12 @@ describe('every read finds its rows through an index', () => {
       expect(text).toMatch(new RegExp(`(Index (Only )?Scan using \\w+|Bitmap Heap Scan) on ${table}`))
       expect(text).not.toContain(`Seq Scan on ${table}`)
     }
+  })
+
+  test('what an invite asks for at once finds its rows so, too', async () => {
+    const values = [true, 'clinic', 'u', 'user-0', 'patient', 'user-1', 'patient', true, 'clinic']
+    const text = await plan(together(neededByInvite), values)
+    expect(text).not.toContain('Seq Scan')
   })
 
   test('small tables that are read whole are read by one process, which compiles nothing for that', async () => {

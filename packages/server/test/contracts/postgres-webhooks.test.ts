@@ -57,7 +57,11 @@ test('[HOOK3] two refreshes at once, and an endpoint removed between them: all o
   const url = await server.database()
   const other = await openPostgres({ url })
   const connections = new SlowConnections({ url, limitMs: 5_000, session: {} }, 2)
-  const webhooks = createWebhookStore(connections, createGlances(connections, [countsSql, dueSql]), createSubscribers())
+  const webhooks = createWebhookStore(
+    connections,
+    createGlances(connections, [[countsSql, dueSql]]),
+    createSubscribers(),
+  )
   const [first, second, gone] = [endpoint(), endpoint(), endpoint()]
   for (const one of [first, second, gone]) await webhooks.addEndpoint(one)
   await webhooks.refresh()

@@ -84,10 +84,11 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
     },
     timers,
   )
-  const { transition, invite, load, note } = createCallSteps({
+  const { transition, invite, foresee, load, note } = createCallSteps({
     reads: {
       load: (ref, until) => read(() => database.load(ref), until),
       situation: (caller, callee, callUuid, until) => read(() => database.situation(caller, callee, callUuid), until),
+      foresee: (caller, callee, callUuid) => read(() => database.situation(caller, callee, callUuid)),
     },
     commit: (steps, seen, _, deadline) => commits.commit(writeOf(steps, seen), deadline),
     stepRows,
@@ -104,6 +105,7 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
   const calls: CallSteps & LiveCallReads = {
     transition,
     invite,
+    foresee,
     load,
     note,
     stepsAfter: (ref, version) => read(() => database.stepsAfter(ref, version)),

@@ -17,6 +17,7 @@ import type { Look } from './glances.ts'
 export interface CallReads {
   load(ref: CallRef, deadline?: number): Promise<Call | undefined>
   situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
+  foresee(caller: Participant, callee: Participant, callUuid: string): Promise<InviteSituation>
   liveOf(participant: Participant): Promise<LiveCall[]>
   inCall(participants: readonly Participant[]): Promise<boolean[]>
   lastAnswered(participants: readonly Participant[]): Promise<(number | null)[]>
@@ -147,16 +148,10 @@ export function createCallReads(connections: Connections, look: Look): CallReads
       const [row] = await read(loadSql, [ref.callUuid, ref.product], deadline)
       return row === undefined ? undefined : callOf(row)
     },
-    async situation(caller, callee, callUuid, deadline) {
-      const { product } = caller
-      const values = [product, callUuid, caller.userId, caller.role, callee.userId, callee.role]
-      const calls = distinct(await read(situationSql, values, deadline))
-      const isOfThem = (call: Call) => sideOf(call, caller) !== undefined || sideOf(call, callee) !== undefined
-      return {
-        sameUuid: calls.find((call) => call.callUuid === callUuid),
-        live: calls.filter(isLive).filter(isOfThem),
-      }
-    },
+    situation: (caller, callee, callUuid, deadline) =>
+      situationOf(caller, callee, callUuid, (values) => read(situationSql, values, deadline)),
+    foresee: (caller, callee, callUuid) =>
+      situationOf(caller, callee, callUuid, (values) => look(situationSql, values)),
     async liveOf(participant) {
       const { product, userId, role } = participant
       const live = distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
@@ -187,6 +182,20 @@ export function createCallReads(connections: Connections, look: Look): CallReads
       const rows = await read(historySql, [userId, role, product, String(startedAt), callUuid, limit + 1])
       return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
     },
+  }
+}
+
+async function situationOf(
+  caller: Participant,
+  callee: Participant,
+  callUuid: string,
+  ask: (values: readonly SqlParameter[]) => Promise<Row[]>,
+): Promise<InviteSituation> {
+  const calls = distinct(await ask([caller.product, callUuid, caller.userId, caller.role, callee.userId, callee.role]))
+  const isOfThem = (call: Call) => sideOf(call, caller) !== undefined || sideOf(call, callee) !== undefined
+  return {
+    sameUuid: calls.find((call) => call.callUuid === callUuid),
+    live: calls.filter(isLive).filter(isOfThem),
   }
 }
 

@@ -24,7 +24,7 @@ export interface CallStoreParts {
 /** The calls, for one of several processes that write them. */
 export function createCallStore(parts: CallStoreParts): CallStore {
   const { reads, lists, commits, erasable, stepRows, subscribers, tryWrite, limitMs, close } = parts
-  const { transition, invite, load, note, forgetOverOf } = createCallSteps({
+  const { transition, invite, foresee, load, note, forgetOverOf } = createCallSteps({
     reads,
     commit: (steps, seen, known, deadline) =>
       commits.commit(writeOf(steps, seen, known, steps.flatMap(subscribers.deliveriesOf)), deadline),
@@ -35,6 +35,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
   return {
     transition,
     invite,
+    foresee,
     load,
     note,
     liveCallsOf: (participant) => reads.liveOf(participant),

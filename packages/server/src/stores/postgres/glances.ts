@@ -10,11 +10,20 @@ interface Asked {
 }
 
 /**
- * What every node looks for again and again, in one statement: the reads that are asked for in one turn of the event loop. A
- * read names its columns, and each of them is a text, a number or a truth value, for its rows come as JSON. One that nobody
- * asks for in a turn is not carried out in it.
+ * Reads of one group that are asked for in one turn of the event loop go in one statement. A read names its columns, and each of
+ * them is a text, a number or a truth value, for its rows come as JSON. One that nobody asks for in a turn is not carried out
+ * in it.
  */
-export function createGlances(connections: Connections, reads: readonly string[]): Look {
+export function createGlances(connections: Connections, groups: readonly (readonly string[])[]): Look {
+  const looks = new Map<string, Look>()
+  for (const reads of groups) {
+    const look = createGlance(connections, reads)
+    for (const text of reads) looks.set(text, look)
+  }
+  return (text, values) => (looks.get(text) as Look)(text, values)
+}
+
+function createGlance(connections: Connections, reads: readonly string[]): Look {
   const sql = together(reads)
   const sizes = reads.map(sizeOf)
   let asked = new Map<string, Asked>()

@@ -15,7 +15,7 @@ import { createStepRows } from '../sql/step-rows.ts'
 import { createSubscribers } from '../sql/subscribers.ts'
 import { createAuditStore } from './audit.ts'
 import { createCallLists } from './call-lists.ts'
-import { createCallReads, dueRingsSql, liveVersionsSql } from './call-reads.ts'
+import { createCallReads, dueRingsSql, liveVersionsSql, situationSql } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
 import { createDevices } from './devices.ts'
@@ -30,7 +30,7 @@ import { createOnlineStore } from './online.ts'
 import { createOutbox, oldestSql, waitingSql } from './outbox.ts'
 import { policiesSql } from './policies.ts'
 import { requireSessions } from './pooling.ts'
-import { createProductStore, revocationsSql } from './product-store.ts'
+import { createProductStore, revocationsSql, settingsSql } from './product-store.ts'
 import { createRemoval } from './retention.ts'
 import { createTimelineStore } from './timeline.ts'
 import { countsSql } from './webhook-endpoints.ts'
@@ -94,6 +94,9 @@ export const lookedFor = [
   ...[waitingSql, oldestSql, dueRingsSql, liveVersionsSql],
 ] as const
 
+/** What an invite asks for at once. */
+export const neededByInvite = [situationSql, settingsSql] as const
+
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
   const { url, nodeId, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs = 0 } = options
@@ -112,7 +115,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   }
   const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
   const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
-  const look = createGlances(readers, lookedFor)
+  const look = createGlances(readers, [lookedFor, neededByInvite])
   const commits = createGroupCommit(createWriters(writers))
   const stepRows = createStepRows()
   const subscribers = createSubscribers()

@@ -55,7 +55,7 @@ const rotateKeySql = `
 
 const setDisabledSql = 'UPDATE product_keys SET disabled = $2::boolean WHERE key_id = $1 RETURNING key_id'
 const listSettingsSql = `SELECT ${settingsColumns} FROM product_settings ORDER BY product`
-const settingsSql = `SELECT ${settingsColumns} FROM product_settings WHERE product = $1`
+export const settingsSql = `SELECT ${settingsColumns} FROM product_settings WHERE product = $1`
 /** Parameters come as texts, as numbers of 64 bits, or as truth values. */
 const typeOf = new Map([
   ['reveal_busy', '::boolean'],
@@ -89,7 +89,7 @@ export function createProductStore(connections: Connections, look: Look, close: 
     connections.run(text, values, { repeatable: true })
 
   async function settings(product: string): Promise<ProductSettings> {
-    const [row] = await run(settingsSql, [product])
+    const [row] = await look(settingsSql, [product])
     return row === undefined ? defaultProductSettings : settingsOf(row)
   }
 

@@ -22,6 +22,8 @@ export interface CallStepsParts {
   readonly reads: {
     load(ref: CallRef, deadline?: number): Promise<Call | undefined>
     situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
+    /** The same, for a caller that does not mind to wait for the end of this turn of the event loop. */
+    foresee(caller: Participant, callee: Participant, callUuid: string): Promise<InviteSituation>
   }
   /**
    * Writes all steps or none, and answers their rows in the outbox; undefined where a guard failed. `known`: a call as it was
@@ -109,31 +111,39 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
       const decideBoth = ({ call, linked }: Awaited<ReturnType<typeof basis>>['situation']) => decide(call, linked)
       return locked(locks, [callKey(ref)], () => settle(basis, decideBoth, deadline))
     },
-    invite(caller, callee, callUuid, decide) {
+    invite(caller, callee, callUuid, decide, foreseen) {
       const deadline = monotonic() + limitMs
       const keys = [...new Set([participantKey(caller), participantKey(callee)])].sort()
-      const basis = async () => {
-        const situation = await reads.situation(caller, callee, callUuid, deadline)
+      const basis = async (attempt: number, hasWaited: boolean) => {
+        // Whoever had the locks has changed it, most likely.
+        const before = attempt === 0 && !hasWaited ? foreseen : undefined
+        const situation = before ?? (await reads.situation(caller, callee, callUuid, deadline))
         situation.live.forEach(known.note)
-        return { situation, fresh: true, seen: { caller, callee, live: situation.live } }
+        return { situation, fresh: before === undefined, seen: { caller, callee, live: situation.live } }
       }
-      return locked(locks, keys, () => settle(basis, decide, deadline))
+      return locked(locks, keys, (hasWaited) => settle((attempt) => basis(attempt, hasWaited), decide, deadline))
     },
+    foresee: reads.foresee,
     load: (ref) => load(ref),
     note: known.note,
   }
   return { ...steps, forgetOverOf: known.forgetOverOf }
 }
 
-/** Runs while it has the locks of all these keys. */
+/** Runs while it has the locks of all these keys; `hasWaited`: for another one that had one of them. */
 async function locked<D>(
   locks: ReturnType<typeof createKeyLocks>,
   keys: readonly string[],
-  run: () => Promise<D>,
+  run: (hasWaited: boolean) => Promise<D>,
 ): Promise<D> {
-  for (const key of keys) if (!locks.take(key)) await locks.acquire(key)
+  let hasWaited = false
+  for (const key of keys) {
+    if (locks.take(key)) continue
+    hasWaited = true
+    await locks.acquire(key)
+  }
   try {
-    return await run()
+    return await run(hasWaited)
   } finally {
     for (const key of keys) locks.release(key)
   }

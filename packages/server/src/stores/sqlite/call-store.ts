@@ -58,6 +58,8 @@ export function createCallStore(parts: CallStoreParts): CallStore {
       })
       return decideOn(keys, situation, decide)
     },
+    // Each decision reads what it needs, from memory.
+    foresee: (caller) => ({ sameUuid: undefined, live: live.liveOf(caller) }),
     load: (ref) => attempt(() => find(ref)),
     liveCallsOf: (participant) => live.liveOf(participant),
     inCall: (participants) => participants.map((one) => live.liveOf(one).some((call) => takesPartIn(call, one))),
@@ -93,6 +95,7 @@ export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, clos
   return {
     transition: refuse,
     invite: refuse,
+    foresee: refuse,
     load: (ref) => attempt(() => reads.load(ref)?.call),
     liveCallsOf: reads.liveOf,
     inCall: refuse,
