@@ -27,7 +27,7 @@ export type Participant = {
   traffic: string[]
   /** Errors of the page's own code. */
   errors: string[]
-  call(peer: Participant, type: 'audio' | 'video'): Promise<void>
+  call(peer: Pick<Participant, 'userId'>, type: 'audio' | 'video'): Promise<void>
   click(testId: string): Promise<void>
   /** `idle`: in no call; the end of the last one may still be shown. */
   phase(phase: 'idle' | 'calling' | 'connecting' | 'live'): Promise<void>
