@@ -82,6 +82,10 @@ interface DoProps {
   readonly children?: ComponentChildren
   /** Whether the fields say enough. */
   readonly isReady?: boolean
+  /** What the button in the dialog says, if not the label. */
+  readonly confirm?: string
+  /** Told each time that the dialog opens. */
+  readonly onOpen?: () => void
 }
 
 /** A button that asks first, and says what went wrong. */
@@ -94,6 +98,8 @@ export function Do({
   typed = '',
   children,
   isReady = true,
+  confirm = label,
+  onOpen,
 }: DoProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [problem, setProblem] = useState<string>()
@@ -119,7 +125,11 @@ export function Do({
         type="button"
         class={isDangerous ? 'danger' : ''}
         data-testid={testId}
-        onClick={() => dialog.current?.showModal()}
+        onClick={() => {
+          setProblem(undefined)
+          onOpen?.()
+          dialog.current?.showModal()
+        }}
       >
         {label}
       </button>
@@ -142,7 +152,7 @@ export function Do({
               data-testid="confirm"
               onClick={() => void go()}
             >
-              {label}
+              {confirm}
             </button>
             <button type="button" onClick={() => dialog.current?.close()}>
               Not now
@@ -151,6 +161,32 @@ export function Do({
         </div>
       </dialog>
     </>
+  )
+}
+
+interface ChoiceProps<T extends string> {
+  readonly label: string
+  readonly value: T
+  readonly values: readonly T[]
+  /** What is shown for each value, if not the value. */
+  readonly words?: Readonly<Record<T, string>>
+  readonly onChange: (value: T) => void
+  readonly testId: string
+}
+
+/** One of several values. */
+export function Choice<T extends string>({ label, value, values, words, onChange, testId }: ChoiceProps<T>) {
+  return (
+    <label>
+      {label}
+      <select value={value} data-testid={testId} onChange={({ currentTarget }) => onChange(currentTarget.value as T)}>
+        {values.map((each) => (
+          <option key={each} value={each}>
+            {words?.[each] ?? each}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }
 

@@ -1,13 +1,14 @@
 /** @jsxImportSource preact */
-import type { GroupPage, ProductShown } from '@ringwire/protocol/backend'
+import type { ProductShown } from '@ringwire/protocol/backend'
 import { useState } from 'preact/hooks'
 import { ask, textOf } from './ask.ts'
+import { Groups } from './groups.tsx'
 import { useAsked } from './hooks.ts'
 import { Do, Head, Problem, Secret } from './parts.tsx'
 import { linkTo, type Place } from './place.ts'
 import { productPath, useProducts } from './products.ts'
 import { Webhooks } from './webhooks.tsx'
-import { plural, seconds, time } from './wording.ts'
+import { seconds, time } from './wording.ts'
 
 interface Key {
   readonly key_id: string
@@ -174,41 +175,6 @@ function Keys({ product, keys, onChanged }: KeysProps) {
           act={() => change('keys', { products: [product] })}
         />
       </div>
-    </section>
-  )
-}
-
-function Groups({ product }: { product: string }) {
-  const { data, problem, again } = useAsked('groups', () => ask<GroupPage>(productPath(product, 'groups')))
-  return (
-    <section class="panel" data-testid="groups">
-      <h2>Groups</h2>
-      <Problem text={problem} />
-      {data?.data.length === 0 && <p class="soft">There is none.</p>}
-      <ul class="list">
-        {data?.data.map(({ role, group, member_count: members, strategy, ring_ms: ringMs }) => (
-          <li key={`${role}/${group}`}>
-            <div>
-              <strong>
-                {role}/{group}
-              </strong>{' '}
-              <span class="soft">
-                {plural(members, 'member')}, {strategy.replaceAll('_', ' ')}, rings {seconds(ringMs / 1_000)}
-              </span>
-            </div>
-            <div class="row">
-              <Do
-                label="Remove"
-                question={`Remove the group ${role}/${group}?`}
-                act={async () => {
-                  await ask(productPath(product, 'groups', role, group), { method: 'DELETE' })
-                  again()
-                }}
-              />
-            </div>
-          </li>
-        ))}
-      </ul>
     </section>
   )
 }

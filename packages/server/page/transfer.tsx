@@ -2,7 +2,7 @@
 import type { CallView, TransferBegun, TransferRequest } from '@ringwire/protocol/backend'
 import { useState } from 'preact/hooks'
 import { ask } from './ask.ts'
-import { Do } from './parts.tsx'
+import { Choice, Do } from './parts.tsx'
 import { productPath } from './products.ts'
 
 interface TransferProps {
@@ -48,26 +48,5 @@ export function TransferCall({ product, call, onBegun }: TransferProps) {
         <input value={name} data-testid="to-name" onInput={({ currentTarget }) => setName(currentTarget.value)} />
       </label>
     </Do>
-  )
-}
-
-interface ChoiceProps<T extends string> {
-  readonly label: string
-  readonly value: T
-  readonly values: readonly T[]
-  readonly onChange: (value: T) => void
-  readonly testId: string
-}
-
-function Choice<T extends string>({ label, value, values, onChange, testId }: ChoiceProps<T>) {
-  return (
-    <label>
-      {label}
-      <select value={value} data-testid={testId} onChange={({ currentTarget }) => onChange(currentTarget.value as T)}>
-        {values.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
-    </label>
   )
 }
