@@ -4,6 +4,7 @@ import { ask } from './ask.ts'
 import { Chart } from './chart.tsx'
 import { useAsked } from './hooks.ts'
 import { Head, Problem, Scroll } from './parts.tsx'
+import { type Trouble, Troubles } from './troubles.tsx'
 import { count, plural, rate, seconds } from './wording.ts'
 
 interface Point {
@@ -30,6 +31,7 @@ interface Now {
     readonly service_ready: boolean
     readonly descriptors?: string
   }
+  readonly troubles: readonly Trouble[]
   readonly nodes: readonly { readonly node: string; readonly sockets: number | null; readonly is_here: boolean }[]
   readonly connections: number
   readonly calls: {
@@ -64,6 +66,7 @@ export function NowView() {
     <>
       <Head title="Now">{data && <Health {...data.health} />}</Head>
       <Problem text={problem} />
+      {data && <Troubles known={data.troubles} isOk={data.health.ok} />}
       {data && <Shown now={data} />}
     </>
   )

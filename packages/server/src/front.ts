@@ -13,6 +13,7 @@ import { createSeenCalls } from './history/seen-calls.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLocalLimits, type Limits } from './limits/limits.ts'
+import type { Absences } from './observability/absences.ts'
 import type { Descriptors } from './observability/descriptors.ts'
 import { createHealth, type ServiceState } from './observability/health.ts'
 import type { Journal } from './observability/journal.ts'
@@ -51,13 +52,14 @@ export interface FrontDeps {
   readonly guard: AddressGuard
   readonly hooked: () => ReadonlySet<string>
   readonly journal: Journal
+  readonly absences: Absences
   readonly state: () => ServiceState
   readonly descriptors: Descriptors
 }
 
 /** What clients, backends and probes meet: sockets and the REST API. */
 export function createFront(parts: FrontDeps) {
-  const { config, logger, backend, policies, journal, state, descriptors } = parts
+  const { config, logger, backend, policies, journal, absences, state, descriptors } = parts
   const { stores, clock } = backend
   const revoked = createRevoked({
     products: stores.products,
@@ -70,8 +72,11 @@ export function createFront(parts: FrontDeps) {
   const gateway = createSockets(parts, { ...shared, ...watched })
   const health = createHealth({
     checks: {
-      database: journal.watched('database', () => stores.calls.tryWrite()),
-      redis: journal.watched('redis', backend.tryRedis),
+      database: absences.watched(
+        'database',
+        journal.watched('database', () => stores.calls.tryWrite()),
+      ),
+      redis: absences.watched('redis', journal.watched('redis', backend.tryRedis)),
     },
     state,
     hasRoom: descriptors.admits,
@@ -219,6 +224,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
   const { products } = stores
   const operate = createOperatorAnswers({
     ...{ endpoints: ofProducts, heard, seenCalls, products, auditStore: stores.audit, audit: parts.audit },
+    webhooks: stores.webhooks,
     journal: shared.journal,
     now: clock.now,
   })

@@ -14,6 +14,7 @@ import { createFront } from './front.ts'
 import type { HttpApp } from './http/app.ts'
 import type { LocalCounters } from './limits/limits.ts'
 import { type Listener, listen } from './listen.ts'
+import { type Absences, createAbsences } from './observability/absences.ts'
 import { agesOf } from './observability/ages.ts'
 import { type Descriptors, ownDescriptors } from './observability/descriptors.ts'
 import type { ServiceState } from './observability/health.ts'
@@ -75,6 +76,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
   })
   const descriptors = ownDescriptors()
   const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now(), meter })
+  const absences = createAbsences(Date.now)
   const parts = createParts((name, error) => journal.failed(error, `${name} could not be stopped`))
   let state: ServiceState = 'starting'
   let hurry: () => Promise<void> = async () => {}
@@ -90,7 +92,9 @@ export function createServer(deps: ServerDeps): RingwireServer {
       logger,
       meter,
       clock: deps.clock,
-      onDeath({ node, hasLeft, isPast }) {
+      onDeath(death) {
+        const { node, hasLeft, isPast } = death
+        absences.died(death)
         // The database knows each run of the last day: runs that were over before this start are no news.
         if (!isPast) logger[hasLeft ? 'info' : 'warn']({ node }, hasLeft ? 'a node has left' : 'a node is gone')
         core?.domain.deadlines.nodeDied()
@@ -111,10 +115,10 @@ export function createServer(deps: ServerDeps): RingwireServer {
       ...core,
       webhooks: core.endpoints,
       hooked: core.webhooks.hearingPresence,
-      ...{ config, logger, backend, journal, descriptors, state: () => state },
+      ...{ config, logger, backend, journal, absences, descriptors, state: () => state },
     })
     const { gateway } = front
-    const running: Running = { deps, meter, traces, journal, descriptors, backend, core, front }
+    const running: Running = { deps, meter, traces, journal, absences, descriptors, backend, core, front }
     const port = createPort(running)
     await parts.begin([...partsOfCalls(running), ...port.parts, ...partsOfClients(running)])
     renewTls = port.renewTls
@@ -139,6 +143,7 @@ interface Running {
   readonly meter: ReturnType<typeof createMetrics>
   readonly traces: Traces | undefined
   readonly journal: Journal
+  readonly absences: Absences
   readonly descriptors: Descriptors
   readonly backend: Backend
   readonly core: Core
@@ -146,7 +151,8 @@ interface Running {
 }
 
 /** From the stores to calls: every commit is delivered from then on, and no client gets in yet. */
-function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core, front }: Running): readonly Part[] {
+function partsOfCalls(running: Running): readonly Part[] {
+  const { deps, meter, traces, journal, absences, descriptors, backend, core, front } = running
   const { config, logger } = deps
   const { stores, clock } = backend
   const { audit, recorder, sender, webhooks, waking, domain, policies } = core
@@ -158,7 +164,7 @@ function partsOfCalls({ deps, meter, traces, journal, descriptors, backend, core
     ],
     live: front.health.live,
     ready: front.health.ready,
-    present: () => [processOf(front.gateway, domain, backend)],
+    present: () => [{ ...processOf(front.gateway, domain, backend), absent: absences.known() }],
     operate: front.operate,
   }
   const operators = createForOperators({ deps, status, journal, meter, counters: backend.localCounters })
@@ -325,7 +331,7 @@ function presentOf(gateway: Gateway, domain: Domain, backend: Backend): Present 
 }
 
 /** The same for the operator's page. */
-function processOf(gateway: Gateway, domain: Domain, backend: Backend): ProcessPresent {
+function processOf(gateway: Gateway, domain: Domain, backend: Backend): Omit<ProcessPresent, 'absent'> {
   const calls = agesOf(ownCalls(domain, backend), backend.clock.now())
   return { node: backend.nodes.self, sockets: gateway.size(), calls, others: backend.peers() }
 }

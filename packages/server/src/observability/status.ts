@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { PeerNode } from '../ports/nodes.ts'
+import type { Absent } from './absences.ts'
 import type { Family } from './families.ts'
 import type { HealthReport } from './health.ts'
 
@@ -46,4 +47,5 @@ export interface ProcessPresent {
   readonly calls: CallAges
   /** The nodes that serve with it. */
   readonly others: readonly PeerNode[]
+  readonly absent: Absent
 }

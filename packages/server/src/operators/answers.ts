@@ -13,10 +13,12 @@ import type { OperatorAsk } from '../observability/status.ts'
 import type { AuditStore } from '../ports/audit.ts'
 import type { KeyStore, ProductStore } from '../ports/product-store.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { WebhookStore } from '../ports/webhooks.ts'
 import type { Heard } from '../products/endpoint.ts'
 import { createKeyApi } from './keys.ts'
 import { createProductApi, type ProductEndpoints } from './product-api.ts'
 import { searchCalls } from './search.ts'
+import { webhookTroubles } from './troubles.ts'
 
 export interface OperatorAnswersOptions {
   readonly endpoints: ProductEndpoints
@@ -26,6 +28,7 @@ export interface OperatorAnswersOptions {
   readonly audit: Pick<Audit, 'record'>
   readonly seenCalls: SeenCalls
   readonly products: Pick<ProductStore, 'listSettings'> & KeyStore
+  readonly webhooks: Pick<WebhookStore, 'stuck'>
   readonly journal: Pick<Journal, 'failed'>
   readonly now: () => number
 }
@@ -52,9 +55,12 @@ export function createOperatorAnswers(options: OperatorAnswersOptions): Operator
       return product === undefined ? failure('NOT_FOUND') : askProduct(product, more.join('/'), request, actor)
     }
     const isList = name === undefined
-    if (first !== 'products' && !(first === 'audit' && isList)) return failure('NOT_FOUND')
+    const isOther = isList && (first === 'audit' || first === 'failing-webhooks')
+    if (first !== 'products' && !isOther) return failure('NOT_FOUND')
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+    if (first === 'failing-webhooks')
+      return json(200, { success: true, data: webhookTroubles(await options.webhooks.stuck()) })
     if (first === 'audit') return listAudit(options.auditStore, query)
     return isList ? listProducts(products, now()) : searchProduct(options.seenCalls, decoded(name) ?? '', query)
   }

@@ -13,7 +13,7 @@ function createWorker(node: string) {
   const answers: Partial<Record<Question, () => unknown>> = {
     ready: () => ready,
     present: () => ({
-      ...{ node, sockets: state.sockets, others: [] },
+      ...{ node, sockets: state.sockets, others: [], absent: { stores: {}, nodes: {} } },
       calls: { ringing: none, accepted: none, connected: none },
     }),
   }

@@ -2,6 +2,7 @@ import { ageBounds, type ProcessPresent, type Status } from '../observability/st
 import type { MaybePromise } from '../ports/maybe.ts'
 import { idOf } from '../ports/node-name.ts'
 import { everyMs, type Samples } from './samples.ts'
+import { absenceTroubles } from './troubles.ts'
 
 export interface NowOptions {
   readonly status: Status
@@ -25,6 +26,7 @@ export function createNow({ status, samples, now }: NowOptions) {
     return {
       at: new Date(now()).toISOString(),
       health: body,
+      troubles: absenceTroubles(present),
       nodes: nodesOf(present),
       connections: present.reduce((sum, { sockets }) => sum + sockets, 0),
       calls: callsOf(present),

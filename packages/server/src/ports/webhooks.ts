@@ -90,6 +90,12 @@ export interface DeliveryRecord extends Omit<Delivery, 'body' | 'subject' | 'ver
   readonly response: string | null
 }
 
+/** The oldest delivery of an enabled endpoint that failed, and is to be attempted again. */
+export interface StuckDelivery extends DeliveryRecord {
+  readonly product: string
+  readonly url: string
+}
+
 export interface DeliveryQuery {
   readonly endpointId: string
   readonly status: DeliveryRecord['status'] | undefined
@@ -134,6 +140,11 @@ export interface DeliveryStore {
   putOff(endpointIds: readonly string[]): MaybePromise<boolean>
   /** The newest first. */
   deliveries(query: DeliveryQuery): MaybePromise<readonly DeliveryRecord[]>
+  /**
+   * Of each enabled endpoint the oldest delivery that failed and is to be attempted again, if there is one. The cost of this
+   * read grows with the number of endpoints that have a pending delivery.
+   */
+  stuck(): MaybePromise<readonly StuckDelivery[]>
   /** Has a delivery that is over attempted once more, now. False where there is none. */
   retry(endpointId: string, id: string): MaybePromise<boolean>
   /** Blanks what names a participant in what is kept for endpoints of its product [SRV2], and what was answered; answers in how many, step by step and in all. */

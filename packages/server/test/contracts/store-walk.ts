@@ -157,6 +157,7 @@ async function useWebhooks(stores: Walked, some: Participant): Promise<void> {
   await webhooks.claim(wanted)
   await webhooks.settle(ids.map((id) => attempted(id, { outcome: 'failed' })))
   await webhooks.due()
+  await webhooks.stuck()
   await webhooks.putOff([one.id, endpointId])
   for (const status of [undefined, 'failed', 'pending', 'delivered'] as const) {
     for (const before of [undefined, newDeliveryId(Date.now())])

@@ -11,7 +11,10 @@ import {
   deliveryValues,
   recordColumns,
   recordOf,
+  type StuckRow,
   type Subscribers,
+  stuckLookedAt,
+  stuckOf,
 } from '../sql/subscribers.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 import { createDeliveryRows } from './erasure.ts'
@@ -25,7 +28,7 @@ const putOffSize = 200
 const claimLookedAt = putOffSize
 
 /** Steps from endpoint to endpoint through the index of what is pending. */
-export const dueSql = `
+const waitingSql = `
   WITH RECURSIVE waiting AS (
     (SELECT endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY endpoint_id LIMIT 1)
     UNION ALL
@@ -33,11 +36,24 @@ export const dueSql = `
       SELECT d.endpoint_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.endpoint_id > waiting.endpoint_id
       ORDER BY d.endpoint_id LIMIT 1
     ) FROM waiting WHERE waiting.endpoint_id IS NOT NULL
-  )
+  )`
+export const dueSql = `${waitingSql}
   SELECT endpoint_id FROM waiting WHERE EXISTS (
     SELECT FROM webhook_deliveries d
     WHERE d.endpoint_id = waiting.endpoint_id AND d.status = 'pending' AND d.due_at <= statement_timestamp()
   )`
+/** The order names all columns of the index, as in `listedSql`. */
+export const stuckSql = `${waitingSql}
+  SELECT ${selected(recordColumns, 'd')}, e.product, e.url
+  FROM waiting JOIN webhook_endpoints e ON e.id = waiting.endpoint_id AND e.enabled
+  CROSS JOIN LATERAL (
+    SELECT * FROM (
+      SELECT * FROM webhook_deliveries one
+      WHERE (one.endpoint_id, one.status, one.id) > (waiting.endpoint_id, 'pending', '')
+        AND (one.endpoint_id, one.status) <= (waiting.endpoint_id, 'pending')
+      ORDER BY one.endpoint_id, one.status, one.id LIMIT ${stuckLookedAt}
+    ) oldest WHERE attempts > 0 ORDER BY id LIMIT 1
+  ) d`
 const rowsType = 'id text, endpoint_id text, subject text, version integer, type text, body text, created_at bigint'
 export const addSql = `
   INSERT INTO webhook_deliveries (${deliveryColumns})
@@ -177,6 +193,7 @@ export function createWebhookStore(connections: Connections, look: Look, subscri
     async deliveries({ endpointId, status, limit, before = '~' }) {
       return ((await run(deliveriesSql(status), [endpointId, before, limit])) as DeliveryRow[]).map(recordOf)
     },
+    stuck: async () => ((await run(stuckSql, [])) as StuckRow[]).map(stuckOf),
     retry: async (endpointId, id) => (await run(retrySql, [endpointId, id])).length > 0,
     async erase(participant, onErased = () => {}) {
       await dropRemoved()

@@ -121,6 +121,16 @@ export function recordOf(row: DeliveryRow) {
   }
 }
 
+export interface StuckRow extends DeliveryRow {
+  product: string
+  url: string
+}
+
+export const stuckOf = (row: StuckRow) => ({ ...recordOf(row), product: row.product, url: row.url })
+
+/** The pending deliveries of an endpoint, the oldest first, of which one that failed is looked for among so many. */
+export const stuckLookedAt = 1_000
+
 export interface EndpointRow {
   id: string
   product: string

@@ -4,7 +4,16 @@ import type { Clock } from '../../ports/clock.ts'
 import type { WebhookStore } from '../../ports/webhooks.ts'
 import { eraseDeliveries } from '../sql/erasure.ts'
 import { type DeliveryStatus, dropInSteps, ofStatuses } from '../sql/kept-deliveries.ts'
-import { type DeliveryRow, deliveryValues, recordColumns, recordOf, type Subscribers } from '../sql/subscribers.ts'
+import {
+  type DeliveryRow,
+  deliveryValues,
+  recordColumns,
+  recordOf,
+  type StuckRow,
+  type Subscribers,
+  stuckLookedAt,
+  stuckOf,
+} from '../sql/subscribers.ts'
 import { attempt } from './connection.ts'
 import { createDeliveryRows, type EraseWrites } from './erasure.ts'
 import { inPages, rowsOfPage } from './pages.ts'
@@ -15,17 +24,28 @@ import { createSpread, type Staged } from './webhook-spread.ts'
 import { type HookWrites, insertDeliverySql } from './webhook-writes.ts'
 
 /** Steps from endpoint to endpoint through the index of what is pending. */
-export const dueSql = `
+const waitingSql = `
   WITH RECURSIVE waiting (endpoint_id) AS (
     SELECT min(endpoint_id) FROM webhook_deliveries WHERE status = 'pending' AND endpoint_id > ?1
     UNION ALL
     SELECT (SELECT min(endpoint_id) FROM webhook_deliveries WHERE status = 'pending' AND endpoint_id > waiting.endpoint_id)
     FROM waiting WHERE waiting.endpoint_id IS NOT NULL LIMIT ${rowsOfPage}
-  )
+  )`
+export const dueSql = `${waitingSql}
   SELECT endpoint_id, EXISTS (
     SELECT 1 FROM webhook_deliveries AS one
     WHERE one.endpoint_id = waiting.endpoint_id AND one.status = 'pending' AND one.due_at <= ?2
   ) AS is_due FROM waiting WHERE endpoint_id IS NOT NULL`
+export const stuckSql = `${waitingSql}
+  SELECT waiting.endpoint_id AS waiting, e.product, e.url, ${recordColumns.map((name) => `d.${name}`)}
+  FROM waiting
+  LEFT JOIN webhook_endpoints AS e ON e.id = waiting.endpoint_id AND e.enabled = 1
+  LEFT JOIN webhook_deliveries AS d ON d.id = (
+    SELECT id FROM (
+      SELECT id, attempts FROM webhook_deliveries
+      WHERE endpoint_id = e.id AND status = 'pending' ORDER BY id LIMIT ${stuckLookedAt}
+    ) WHERE attempts > 0 LIMIT 1
+  ) WHERE waiting.endpoint_id IS NOT NULL`
 export const deliveriesSql = (status?: DeliveryStatus) => `
   ${ofStatuses(
     (one) => `
@@ -87,6 +107,14 @@ export function createWebhookStore(
         const listed = db.query<DeliveryRow, [string, string, number]>(deliveriesSql(status))
         return listed.all(endpointId, before, limit).map(recordOf)
       })
+    },
+    async stuck() {
+      const rows = await inPages(
+        '',
+        (after) => db.query<StuckRow & { waiting: string }, [string]>(stuckSql).all(after),
+        ({ waiting }) => waiting,
+      )
+      return rows.filter(({ id }) => id !== null).map(stuckOf)
     },
     retry: async (endpointId, id) => (await writeRows([retrySql, clock.now(), endpointId, id])) > 0,
     async erase(participant, onErased = () => {}) {
