@@ -41,7 +41,9 @@ export function readManifest<Name extends keyof Manifests>(name: Name, change = 
 export function filesOfKustomization() {
   const text = readFileSync(join(manifestsDirectory, 'kustomization.yaml'), 'utf8')
   const { resources } = Bun.YAML.parse(text) as { resources: string[] }
-  const files = readdirSync(manifestsDirectory).filter((file) => file !== 'kustomization.yaml')
+  const files = readdirSync(manifestsDirectory).filter(
+    (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml',
+  )
   return { resources, files }
 }
 
