@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readDocument } from '@ringwire/testkit/documents'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 import { loadConfig, settingRows } from '../../src/config/config.ts'
 import { deploy } from './compose.ts'
@@ -53,4 +54,17 @@ test('it names settings of the service alone, and gives a drain the time that it
   const [, stopS] = /^TimeoutStopSec=(\d+)$/m.exec(text) ?? []
   // What a stop takes at the most while a store is away: docs/operations.md.
   expect(Number(stopS) * 1000).toBeGreaterThanOrEqual((loaded.ok ? loaded.config.drainMs : Number.NaN) + 10_000)
+})
+
+test('docs/operations.md says what each part of the hardening takes from the service, and names no other', () => {
+  const [, hardening = ''] = /^# What the service does not need\..*\n([\s\S]*?)\n\n/m.exec(text) ?? []
+  const used = [...hardening.matchAll(/^(\w+)=/gm)].map(([, name = '']) => name)
+  const [, table = ''] =
+    /^\| Settings of the unit .*\n.*\n([\s\S]*?)\n\n/m.exec(readDocument('docs/operations.md')) ?? []
+  const said = table.split('\n').flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)(…)?[^`]*`/g)])
+  const isSaid = (name: string) => said.some(([, word = '', more]) => (more ? name.startsWith(word) : name === word))
+  // No capability is left, so none can be handed on; an error instead of a kill changes no right.
+  const implied = ['AmbientCapabilities', 'SystemCallErrorNumber']
+  expect([...new Set(used)].filter((name) => !isSaid(name))).toEqual(implied)
+  expect(said.filter(([, word = '']) => !text.includes(`\n${word}`)).map(([it]) => it)).toEqual([])
 })
