@@ -5,6 +5,10 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withLock } from './lock.mjs'
+
+/** What apt-get changes: of the machine, whichever checkout runs it. */
+const aptDirectory = '/var/lib/apt'
 
 /**
  * One row per system package. `programs` are tried in order: a bare word is looked up on PATH, a path is taken as it is
@@ -181,28 +185,34 @@ function printMissing(names) {
   }
 }
 
+const missingOf = (names) => names.filter((name) => findSystemProgram(name) === undefined)
+
+/** Only one process of this machine at a time: apt-get gives up at once where another one updates its lists. */
+function installMissing(names) {
+  // Whoever had the lock before may have brought some of them.
+  const missing = missingOf(names)
+  if (missing.length === 0) return
+  console.error(`Installing ${missing.join(', ')} (apt-get) …`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  for (const [command, ...args] of installCommands(missing)) {
+    // Its output belongs on stderr: stdout is the caller's.
+    const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], env })
+    if (status !== 0) {
+      console.error(`${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ` (exit code ${status})`}.`)
+      process.exit(1)
+    }
+  }
+}
+
 /**
  * Makes sure that the named system packages are there and gives the path of each one's program.
  * Ends the process where it cannot.
  */
 export function requireSystem(names) {
-  const missing = names.filter((name) => findSystemProgram(name) === undefined)
-  if (missing.length > 0) {
-    if (process.getuid?.() !== 0 || linuxFamilies()[0] !== 'debian') {
-      printMissing(missing)
-      process.exit(1)
-    }
-    console.error(`Installing ${missing.join(', ')} (apt-get) …`)
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    for (const [command, ...args] of installCommands(missing)) {
-      // Its output belongs on stderr: stdout is the caller's.
-      const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], env })
-      if (status !== 0) {
-        console.error(`${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ` (exit code ${status})`}.`)
-        process.exit(1)
-      }
-    }
-    const still = missing.filter((name) => findSystemProgram(name) === undefined)
+  if (missingOf(names).length > 0) {
+    const mayInstall = process.getuid?.() === 0 && linuxFamilies()[0] === 'debian'
+    if (mayInstall) withLock(aptDirectory, () => installMissing(names))
+    const still = missingOf(names)
     if (still.length > 0) {
       printMissing(still)
       process.exit(1)
