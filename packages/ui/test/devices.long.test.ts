@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { becomes } from '@ringwire/testkit/becomes'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../../../scripts/browser.mjs'
+import { focused, hasFocus } from './support/keyboard.ts'
 import { at, inCall, openTwo, phase, seesPeer } from './support/people.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
@@ -169,7 +171,6 @@ const cameraFails = (page: Page, name?: string) =>
     if (name) window.cameraFails = name
     else delete window.cameraFails
   }, name)
-const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute('data-testid'))
 
 test('an audio call: a camera that cannot be added is named, the button keeps the focus, and V comes with it', async () => {
   const two = await openTwo(browser, site)
@@ -272,7 +273,7 @@ test('a phone changes to its other camera, and the next call begins with that on
   await two.ben.tap(at('accept'))
   await Promise.all([phase(ann, 'live'), phase(two.ben, 'live')])
   await ann.waitForSelector(`${at('camera')}[aria-pressed=false]:enabled`)
-  expect(await camera()).toBe(second)
+  await becomes(camera, second)
   await two.close()
 }, 240_000)
 
@@ -283,9 +284,10 @@ test('after hanging up no key calls; the end names the person, and "Call again" 
   await ann.focus(at('hangup'))
   await ann.keyboard.press('Space')
   await phase(ann, 'over')
+  await hasFocus(ann, 'ended')
   for (const key of ['Space', 'Enter']) await ann.keyboard.press(key)
   expect(await ann.getAttribute(at('stage'), 'data-phase')).toBe('over')
-  expect(await ann.evaluate(() => document.activeElement?.getAttribute('data-testid'))).toBe('ended')
+  expect(await focused(ann)).toBe('ended')
   expect(await text(ann, 'ended')).toContain('Ben Ortiz')
   expect(await text(ann, 'duration')).toMatch(/^Duration \d+:\d\d$/)
   await ann.click(at('call-again'))
@@ -312,7 +314,7 @@ test('a camera at the back is not mirrored, also where `process` makes the pictu
     [two.ben, true],
   ] as const) {
     await page.waitForFunction(() => document.querySelector<HTMLVideoElement>('.rw-self video')?.videoWidth)
-    expect(await page.locator(`${at('local-video')}[data-mirror]`).count()).toBe(isMirror ? 1 : 0)
+    await becomes(() => page.locator(`${at('local-video')}[data-mirror]`).count(), isMirror ? 1 : 0)
   }
   await two.close()
 }, 240_000)
@@ -341,6 +343,6 @@ test('the preview shows the chosen camera, and any other where that is gone', as
   await shown()
   expect(await asked(ann)).toContainEqual({ audio: true, video: { deviceId: { exact: chosen } } })
   expect((await asked(ann)).at(-1)).toEqual({ video: true })
-  expect(await ann.locator(at('device-errors')).count()).toBe(0)
+  await ann.waitForSelector(at('device-errors'), { state: 'detached' })
   await two.close()
 }, 240_000)

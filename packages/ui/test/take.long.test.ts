@@ -5,8 +5,8 @@ import { openBrowser } from '@ringwire/testkit/browser'
 import { someone } from '@ringwire/testkit/flows'
 import type { Browser } from 'playwright-core'
 import { noteConnections, receives } from './support/flow.ts'
-import { tabTo } from './support/keyboard.ts'
-import { at, inCall, openPerson, openTwo, phase, seesPeer } from './support/people.ts'
+import { hasFocusNamed, tabTo } from './support/keyboard.ts'
+import { announces, at, inCall, openPerson, openTwo, phase, seesPeer } from './support/people.ts'
 import { picture } from './support/pictures.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
@@ -42,12 +42,13 @@ test('[TAKE1] "Continue here" by the keyboard: media goes on at the desk, the ph
   await tabTo(desk, 'continue-here')
   await desk.keyboard.press('Enter')
   await phase(ben, 'over')
-  expect(await ben.textContent(at('announcement'))).toBe('You go on at another of your devices.')
+  await announces(ben, 'You go on at another of your devices.')
+  await ben.waitForSelector(at('dismiss'))
   expect(await ben.locator(at('call-again')).count()).toBe(0)
   await Promise.all([seesPeer(desk), receives(desk), receives(ann)])
   await desk.waitForSelector(at('takeable'), { state: 'detached' })
-  expect(await desk.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Call controls')
-  expect(await ann.textContent(at('announcement'))).toBe('Connected')
+  await hasFocusNamed(desk, 'Call controls')
+  await announces(ann, 'Connected')
 
   await ben.click(at('continue-here'))
   await phase(desk, 'over')

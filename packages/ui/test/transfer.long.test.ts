@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { serious } from '@ringwire/testkit/axe'
+import { becomes } from '@ringwire/testkit/becomes'
 import { openBrowser } from '@ringwire/testkit/browser'
 import { someone } from '@ringwire/testkit/flows'
 import type { Browser, Page } from 'playwright-core'
 import { noteConnections, receives } from './support/flow.ts'
-import { focused, tabTo } from './support/keyboard.ts'
-import { at, openPerson, phase, seesPeer } from './support/people.ts'
+import { hasFocus, hasFocusNamed, tabTo } from './support/keyboard.ts'
+import { announces, at, openPerson, phase, seesPeer, talksTo } from './support/people.ts'
 import { picture } from './support/pictures.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
@@ -51,7 +52,6 @@ async function three(callType: 'audio' | 'video' = 'video') {
 }
 
 const notice = (text: string) => `${at('transfer-notice')}:has-text("${text}")`
-const talksTo = (page: Page, name: string) => page.waitForSelector(`${at('call-name')}:has-text("${name}")`)
 
 async function transferToEva(ben: Page): Promise<void> {
   await ben.click(at('transfer'))
@@ -63,9 +63,8 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
   await seesPeer(ben)
   await tabTo(ben, 'transfer')
   await ben.keyboard.press('Enter')
-  await ben.waitForSelector(at('transfer-now'))
-  expect(await focused(ben)).toBe('transfer-search')
-  expect(await ben.locator(at('transfer-now')).count()).toBe(2)
+  await hasFocus(ben, 'transfer-search')
+  await becomes(() => ben.locator(at('transfer-now')).count(), 2)
   await picture(ben, 'transfer')
   expect(await serious(ben)).toEqual([])
   await ben.keyboard.type('xx')
@@ -75,9 +74,10 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
   await ben.waitForFunction(() => document.querySelectorAll('[data-testid=transfer-now]').length === 2)
   await ben.keyboard.press('Escape')
   await ben.waitForSelector(at('transfer-dialog'), { state: 'detached' })
-  expect(await focused(ben)).toBe('transfer')
+  await hasFocus(ben, 'transfer')
 
   await ben.keyboard.press('Enter')
+  await hasFocus(ben, 'transfer-search')
   // A letter of a name mutes nobody.
   await ben.keyboard.type('evm')
   await ben.keyboard.press('Backspace')
@@ -85,7 +85,7 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
   await tabTo(ben, 'transfer-now')
   await ben.keyboard.press('Enter')
   await ben.waitForSelector(notice('Transferring to Eva Stein …'))
-  expect(await ben.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Call controls')
+  await hasFocusNamed(ben, 'Call controls')
   expect(await ben.getAttribute(at('mute'), 'aria-pressed')).toBe('false')
   await ben.waitForSelector(`${at('transfer')}:disabled`)
   await ann.waitForSelector(notice('Ben Ortiz is connecting you with somebody else …'))
@@ -104,7 +104,7 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
     ben.waitForSelector(notice('Eva Stein declined.')),
     ann.waitForSelector(notice('Somebody else declined.')),
   ])
-  expect(await ben.textContent(at('announcement'))).toBe('Eva Stein declined.')
+  await announces(ben, 'Eva Stein declined.')
   await picture(ben, 'transfer-failed')
   await ben.click(at('close-transfer'))
   await ben.waitForSelector(at('transfer-notice'), { state: 'detached' })
@@ -114,8 +114,8 @@ test('[XFER1] by the keyboard: the target declines, then answers; media goes on 
   await eva.click(at('accept'))
   await talksTo(ann, 'Eva Stein')
   await Promise.all([seesPeer(ann), seesPeer(eva), receives(ann), phase(ben, 'over')])
-  expect(await ben.textContent(at('ended'))).toContain('The call was transferred.')
-  expect(await ann.getAttribute(at('mute'), 'aria-pressed')).toBe('true')
+  await ben.waitForSelector(`${at('ended')}:has-text("The call was transferred.")`)
+  await ann.waitForSelector(`${at('mute')}[aria-pressed=true]`)
   await eva.waitForSelector(at('peer-muted'))
   await ann.click(at('mute'))
   await receives(eva)
@@ -159,8 +159,8 @@ test('[XFER1] [WAIT1] somebody is asked first: back and forth between the two, t
   await ben.click(at('connect-both'))
   await Promise.all([talksTo(ann, 'Eva Stein'), talksTo(eva, 'Ann Lee'), phase(ben, 'over')])
   await Promise.all([seesPeer(ann), seesPeer(eva), receives(ann), receives(eva)])
-  expect(await ben.textContent(at('ended'))).toContain('The call was transferred.')
-  expect(await ben.evaluate(() => window.client.calls.length)).toBe(0)
+  await ben.waitForSelector(`${at('ended')}:has-text("The call was transferred.")`)
+  await ben.waitForFunction(() => window.client.calls.length === 0)
   await close()
 }, 240_000)
 

@@ -66,6 +66,16 @@ export async function phase(page: Page, name: string): Promise<void> {
   await page.waitForSelector(`${at('stage')}[data-phase=${name}]`)
 }
 
+/** What a screen reader is told last. */
+export async function announces(page: Page, text: string): Promise<void> {
+  await page.waitForSelector(`${at('announcement')}:text-is("${text}")`, { state: 'attached' })
+}
+
+/** With whom the call on the stage is. */
+export async function talksTo(page: Page, name: string): Promise<void> {
+  await page.waitForSelector(`${at('call-name')}:text-is("${name}")`)
+}
+
 /** The peer's picture is decoded and shown. */
 export async function seesPeer(page: Page): Promise<void> {
   await page.waitForFunction(() => {
