@@ -40,7 +40,7 @@ async function declined(customer: Page, agent: Page, name: string): Promise<void
 }
 
 /** The uuid of the call on the stage. */
-const callOf = async (page: Page) => (await page.getAttribute(at('stage'), 'data-call')) ?? ''
+const callOf = async (page: Page) => (await page.getAttribute(`${at('stage')}[data-call]`, 'data-call')) ?? ''
 
 test('callers who reach nobody wait in their order, and each is offered to one agent who is free', async () => {
   await declined(ann, ben, 'Ben')

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRingwire } from '@ringwire/server-sdk'
+import { becomes } from '@ringwire/testkit/becomes'
 import { openBrowser } from '@ringwire/testkit/browser'
 import { block } from '@ringwire/testkit/documents'
 import { keepConnections, refused, seesAndHears } from '@ringwire/testkit/pages-in-calls'
@@ -151,8 +152,12 @@ test('with a service that runs: the key that was made there is used, its webhook
     const ringwire = createRingwire({ url, keyId, secret })
     const { data } = await ringwire.calls.list()
     expect(data.map(({ status, end_reason }) => [status, end_reason])).toEqual([['ended', 'hangup']])
-    const { entries } = (await ringwire.calls.timeline(data[0]?.call_uuid ?? '')) ?? { entries: [] }
-    expect(entries.find(({ what }) => what === 'invite_hook')?.detail).toMatchObject({ result: 'allow' })
+    // The service writes such entries of the timeline within seconds, not at once [TRACE1].
+    const asked = async () => {
+      const { entries } = (await ringwire.calls.timeline(data[0]?.call_uuid ?? '')) ?? { entries: [] }
+      return entries.find(({ what }) => what === 'invite_hook')?.detail.result
+    }
+    await becomes(asked, 'allow')
   } finally {
     await application.stop()
     await service.dispose()

@@ -66,7 +66,11 @@ test('[XFER1] who is muted stays muted, and who holds stays on hold', async () =
   })
   await ann.page.evaluate(() => window.phone.call?.resume())
   await eva.page.evaluate(() => window.phone.arriving(['video']))
-  expect(await eva.page.evaluate(() => window.phone.call?.peerState.media)).toMatchObject({ audio: false, video: true })
+  // The service may tell of it after the first pictures.
+  await eva.page.waitForFunction(() => {
+    const told = window.phone.call?.peerState.media
+    return told?.audio === false && told.video
+  })
   await closeAll(ann, ben, eva)
 }, 240_000)
 
