@@ -1,5 +1,7 @@
 import type { CallRecord, HistoryResponse } from '@ringwire/protocol/rest'
 import type { Call } from '../../src/call/call.ts'
+import type { Notice } from '../../src/call/effects.ts'
+import { effectsOf } from '../../src/stores/sql/rows.ts'
 import type { CallRow, EventRow, History, StoreKind, Trace } from './recording.ts'
 
 /** Asks the database of a run, past the service. The SQL must work in PostgreSQL and in SQLite alike. */
@@ -30,14 +32,25 @@ export async function readCalls(query: Query): Promise<CallRow[]> {
 function linksOf(extra: Pick<Call, 'group' | 'transferred' | 'transferredTo'> | null): Partial<CallRow> {
   const { group, transferred, transferredTo } = extra ?? {}
   return {
-    ...(group !== undefined && { members: group.members }),
-    ...(transferred !== undefined && { transferred_from: transferred.from }),
+    ...(group !== undefined && { members: group.members, group: group.name }),
+    ...(transferred !== undefined && { transferred_from: transferred.from, transferred_by: transferred.by.userId }),
     ...(transferredTo !== undefined && { transferred_to: transferredTo }),
   }
 }
 
-/** From the end on a call to a group that somebody answered does not name all at whom it rang: they are those who heard it [GROUP1]. */
-export function withMembers(calls: readonly CallRow[], traces: readonly Trace[]): CallRow[] {
+/**
+ * From the end on a call to a group that somebody answered does not name all at whom it rang: they are those who heard it, or who
+ * had a turn [GROUP1].
+ */
+export function withMembers(
+  calls: readonly CallRow[],
+  events: readonly EventRow[],
+  traces: readonly Trace[],
+): CallRow[] {
+  const turns = Map.groupBy(
+    events.filter(({ type }) => type === 'turn'),
+    ({ call_uuid }) => call_uuid,
+  )
   const hears = ({ entries }: Trace, call: string) =>
     entries.some(({ kind, ...entry }) => {
       return (
@@ -48,6 +61,8 @@ export function withMembers(calls: readonly CallRow[], traces: readonly Trace[])
       )
     })
   return calls.map((row) => {
+    const inTurn = turns.get(row.call_uuid)?.flatMap(({ member }) => member ?? [])
+    if (inTurn !== undefined) return { ...row, members: [...new Set(inTurn)] }
     if (row.members === undefined || row.accepted_at === null || row.ended_at === null) return row
     const rung = traces.filter((trace) => hears(trace, row.call_uuid)).map(({ user }) => user)
     return { ...row, members: [...new Set(rung)] }
@@ -55,11 +70,19 @@ export function withMembers(calls: readonly CallRow[], traces: readonly Trace[])
 }
 
 export async function readEvents(query: Query): Promise<EventRow[]> {
-  return query(
+  const rows = await query(
     `SELECT call_uuid, e.version, e.type, CAST(e.at AS double precision) AS at, e.by_user_id AS by_user,
-       e.by_session_id AS by_session
+       e.by_session_id AS by_session, CASE WHEN e.type IN ('turn', 'passed') THEN e.notices END AS notices
      FROM call_events e JOIN calls ON id = call_id ORDER BY call_id, e.version`,
   )
+  return rows.map(({ notices, ...row }) => ({ ...row, ...memberOf(row.type, effectsOf(notices).notices) }))
+}
+
+/** The member whose turn begins, or is over. */
+export function memberOf(type: string, notices: readonly Notice[]): Pick<EventRow, 'member'> {
+  const to = notices[0]?.to
+  const isOfTurn = type === 'turn' || type === 'passed'
+  return isOfTurn && to !== undefined && 'member' in to && to.member !== undefined ? { member: to.member } : {}
 }
 
 /** Webhooks that are on their way; in SQLite also steps of which none are made yet. */

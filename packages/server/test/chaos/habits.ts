@@ -9,6 +9,8 @@ export interface Doer {
   readonly userId: string
   readonly others: readonly string[]
   readonly timers: Timers
+  /** Its calls that were answered, and go on. */
+  answered(): readonly TrackedCall[]
   /** Asks until there is an answer that says something. */
   ask(event: string, data: FrameData): Promise<Frame>
   /** Sends a request for whose answer nobody waits. */
@@ -30,6 +32,8 @@ export interface HabitsOptions {
   readonly groups: readonly string[]
   /** It has other phones, from which it takes calls. */
   readonly takes: boolean
+  /** It connects the other sides of two of its calls, and transfers calls to groups [XFER1]. */
+  readonly isDesk: boolean
 }
 
 /** What a client with these habits understands [EXT6]. */
@@ -45,6 +49,10 @@ const chances = {
   transfer: 0.05,
   /** At the begin of a talk, when the other side does the same. */
   transferAtOnce: 0.05,
+  /** Of a transfer to be one to a group. */
+  transferToGroup: 0.4,
+  /** In each round of a talk, where there is another one. */
+  connect: 0.15,
   /** To give up a transfer before the target has answered, by hanging up the first call or the new one. */
   giveUp: 0.2,
   /** To look for a call on another phone. */
@@ -52,8 +60,9 @@ const chances = {
   /** To send something for a call that another phone has taken. */
   afterTake: 0.5,
 } as const
-/** Longer than any ring, in ms. */
+/** Longer than any ring at all at once, and than one in turn, in ms. */
 const longestTransferMs = 4_000
+const longestDeskTransferMs = 6_500
 const withdrawMs = 150
 const giveUpMs = 1_000
 
@@ -94,11 +103,12 @@ export class Habits {
     const { random } = this
     if (random.chance(chances.say)) this.say(doer, call)
     if (random.chance(round === 0 ? chances.transferAtOnce : chances.transfer)) await this.transfer(doer, call)
+    if (this.options.isDesk && random.chance(chances.connect)) await this.connect(doer, call)
   }
 
   /** It is about to hang up: most wait where the call is being handed over. */
   async atEnd(call: TrackedCall): Promise<void> {
-    if (call.isHandedOver && !this.random.chance(chances.giveUp)) await call.overWithin(longestTransferMs)
+    if (call.isHandedOver && !this.random.chance(chances.giveUp)) await call.overWithin(this.longestMs)
   }
 
   /** Every message of a side differs from its others; every second one holds the call. */
@@ -107,15 +117,38 @@ export class Habits {
   }
 
   private async transfer(doer: Doer, call: TrackedCall): Promise<void> {
-    const targets = doer.others.filter((user) => user !== call.peer)
-    if (targets.length === 0 || call.isOver) return
-    const to = { to_role: this.options.role, to_user_id: this.random.pick(targets) }
+    const target = this.target(doer, call)
+    if (target === undefined || call.isOver) return
+    const to = { to_role: this.options.role, ...target }
     const failed = Promise.withResolvers<void>()
     this.failed.set(call.callUuid, failed.resolve)
     const reply = await doer.ask('call.transfer', { call_uuid: call.callUuid, ...to })
-    const ms = this.random.chance(chances.giveUp) ? this.random.int(giveUpMs) : longestTransferMs
+    const ms = this.random.chance(chances.giveUp) ? this.random.int(giveUpMs) : this.longestMs
     if (reply.error === undefined) await Promise.race([failed.promise, call.overWithin(ms)])
     this.failed.delete(call.callUuid)
+  }
+
+  /** Whom a call is transferred to. */
+  private target(doer: Doer, call: TrackedCall): FrameData | undefined {
+    const { isDesk, groups } = this.options
+    if (isDesk && this.random.chance(chances.transferToGroup)) return { to_group: this.random.pick(groups) }
+    const targets = doer.others.filter((user) => user !== call.peer)
+    return targets.length === 0 ? undefined : { to_user_id: this.random.pick(targets) }
+  }
+
+  /** Connects the other side of a call with the one of another call, if there is one. */
+  private async connect(doer: Doer, call: TrackedCall): Promise<void> {
+    const others = doer.answered().filter((each) => each !== call && each.peer !== call.peer)
+    if (others.length === 0 || call.isOver) return
+    const second = this.random.pick(others)
+    const data = { call_uuid: call.callUuid, to_call_uuid: second.callUuid }
+    const reply = await doer.ask('call.transfer', data)
+    if (reply.error === undefined) await Promise.all([call, second].map((each) => each.overWithin(this.longestMs)))
+  }
+
+  /** The longest that it waits for a transfer, in ms. */
+  private get longestMs(): number {
+    return this.options.isDesk ? longestDeskTransferMs : longestTransferMs
   }
 
   /** Goes on here with a call that another phone has. */
@@ -138,7 +171,8 @@ export class Habits {
     const { call_uuid: callUuid = '', new_call_uuid: next = '' } = data ?? {}
     if (event === 'call.transferring') {
       if (first !== undefined) first.isHandedOver = true
-      this.follow(doer, doer.join(next, 'caller', data?.to?.user_id ?? ''))
+      const side = data?.direction === 'incoming' ? 'callee' : 'caller'
+      this.follow(doer, doer.join(next, side, data?.to?.user_id ?? ''), data?.status === 'accepted')
     } else if (event === 'call.transfer_failed') {
       this.failed.get(callUuid)?.()
       doer.end(next)
@@ -149,12 +183,13 @@ export class Habits {
     }
   }
 
-  /** It was handed over: the new call rings in its name. */
-  private follow(doer: Doer, call: TrackedCall | undefined): void {
+  /** It was handed over: the new call rings in its name, or was answered before it began. */
+  private follow(doer: Doer, call: TrackedCall | undefined, isAnswered: boolean): void {
     if (call === undefined) return
     call.known = true
+    if (isAnswered) call.answer()
     doer.goOn(call)
-    if (!this.random.chance(chances.giveUp / 2)) return
+    if (isAnswered || !this.random.chance(chances.giveUp / 2)) return
     const cancel = async () => {
       await call.answeredOrOver(this.random.int(giveUpMs))
       if (call.isOver || call.isAnswered) return

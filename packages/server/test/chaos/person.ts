@@ -53,6 +53,8 @@ export class Person {
   private readonly habits: Habits | undefined
   private readonly doer: Doer
   private readonly calls = new Map<string, TrackedCall>()
+  /** Calls that rang here in a turn that is over, and may ring again [GROUP1]. */
+  private readonly passed = new Map<string, TrackedCall>()
   private readonly under = new Set<Promise<void>>()
   private stopping = false
 
@@ -69,6 +71,7 @@ export class Person {
     this.habits = habits
     this.doer = {
       ...{ userId, others, timers },
+      answered: () => [...this.calls.values()].filter(({ isAnswered, isOver }) => isAnswered && !isOver),
       ask: (event, data) => this.insist(event, data),
       send: (event, data) => void phone.request(event, data),
       join: (callUuid, side, peer) => (this.calls.has(callUuid) ? undefined : this.track(callUuid, side, peer)),
@@ -239,11 +242,14 @@ export class Person {
       if (call !== undefined || caller === undefined) return
       const ringing = this.track(callUuid, 'callee', caller)
       ringing.known = true
+      ringing.relayed = this.passed.get(callUuid)?.relayed ?? 0
       this.run(this.answer(ringing))
     } else if (frame.event === 'call.accepted') call?.answer()
     // If another phone of the same person answered, the call goes on.
-    else if (frame.event === 'call.cancelled') call?.end()
-    else if (endedAt !== undefined && endedAt !== null) call?.end()
+    else if (frame.event === 'call.cancelled') {
+      if (call !== undefined && frame.data?.reason === 'next_member') this.passed.set(callUuid, call)
+      call?.end()
+    } else if (endedAt !== undefined && endedAt !== null) call?.end()
   }
 
   /** A new session, or a log that was lost: the snapshot says what there is. */

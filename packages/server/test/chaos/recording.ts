@@ -26,6 +26,8 @@ export interface FrameData {
   readonly active_calls?: readonly Snapshot[]
   readonly volatile?: boolean
   readonly new_call_uuid?: string
+  readonly to_call_uuid?: string
+  readonly direction?: string
   readonly to?: { readonly user_id: string | null }
   readonly by?: { readonly user_id: string } | null
   readonly from_user_id?: string
@@ -52,6 +54,8 @@ export interface FrameError {
   readonly reason?: string
   readonly status?: string
   readonly call_uuid?: string
+  /** The part of the request that is wrong. */
+  readonly field?: string
   readonly retryable?: boolean
 }
 
@@ -79,11 +83,14 @@ export interface CallRow {
   readonly connected_at: number | null
   readonly ended_at: number | null
   readonly end_reason: string | null
-  /** Of a call to a group: at whom it rang [GROUP1]. */
+  /** Of a call to a group: at whom it rang, and the group's name, which an older recording does not have [GROUP1]. */
   readonly members?: readonly string[]
+  readonly group?: string
   /** Of a call that began as a transfer, and of one that was transferred: the other one's uuid [XFER1]. */
   readonly transferred_from?: string
   readonly transferred_to?: string
+  /** Of a call that began as a transfer: the person who asked for it. An older recording does not have it. */
+  readonly transferred_by?: string
 }
 
 /** A row of `call_events`. */
@@ -95,6 +102,8 @@ export interface EventRow {
   readonly by_user: string | null
   /** The session that did it. An older recording has none. */
   readonly by_session?: string | null
+  /** Of a turn that begins, or is over: the member who has it [GROUP1]. */
+  readonly member?: string
 }
 
 export interface History {
@@ -112,6 +121,16 @@ export interface Hook {
   readonly id: string
   /** What the endpoint did with it: 200 takes it. */
   readonly answer: Reply
+}
+
+/** A group that rings at one member after another [GROUP1]. */
+export interface GroupInTurns {
+  readonly name: string
+  readonly strategy: 'in_turn' | 'longest_idle'
+  /** In the order of the group's list. */
+  readonly members: readonly string[]
+  /** How long a turn is, in ms. */
+  readonly memberRingMs: number
 }
 
 /** One fault, from its beginning until what it hit was whole again, in ms since the recording's start. */
@@ -169,6 +188,8 @@ export interface Header {
   readonly stuck: readonly string[]
   /** People with several phones, or with base clients: their traces are not among these. */
   readonly apart?: readonly string[]
+  /** The groups that ring in turn, if there are any. */
+  readonly inTurns?: readonly GroupInTurns[]
 }
 
 /** All that is known of a run: what the checker reads. */

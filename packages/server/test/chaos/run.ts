@@ -9,16 +9,20 @@ import { capabilities, Habits } from './habits.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
 import { type LineEvents, Phone } from './phone.ts'
-import { type Recording, type StoreKind, userNames } from './recording.ts'
+import { type GroupInTurns, type Recording, type StoreKind, userNames } from './recording.ts'
 import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
 /** Tells what people do beside calling and answering from what else is drawn from a seed. */
 const habitsSalt = 0x2c1b3c6d
-/** Each has `groupSize` members, the first of them another one. */
-const groupNames = ['first', 'second'] as const
+/** The groups, by how they ring. Each has `groupSize` members, the first of them another one. */
+const strategies = { first: 'all', second: 'all', third: 'in_turn', fourth: 'longest_idle' } as const
+const groupNames = Object.keys(strategies) as (keyof typeof strategies)[]
 const groupSize = 4
-/** The shortest that a group may ring, in ms. */
+/** The shortest that a group may ring, and that one of its members may, in ms. */
 const groupRingMs = 5_000
+const memberRingMs = 5_000
+/** The time for some turns, in ms. */
+const turnsRingMs = 12_000
 /** One of this many people has two phones, and goes on with a call of one of them on the other [TAKE1]. */
 const twoPhonesOf = 5
 const tickMs = 200
@@ -115,7 +119,8 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
     ...(decides && { decides }),
   }
   const apart = [...new Set(participants.filter(({ isApart }) => isApart).map(({ person }) => person.userId))]
-  const header = { ...settings, stuck, faults: faults.records, crashes, bugs, apart }
+  const inTurns = groupsInTurns(names)
+  const header = { ...settings, stuck, faults: faults.records, crashes, bugs, apart, inTurns }
   return { header, ...(await collect(world, participants)) }
 }
 
@@ -154,7 +159,7 @@ async function invitePeople(
       const person: Person = new Person(phone, {
         ...{ userId, others, random: own, timers, hasOthers: isApart },
         newUuid: () => crypto.randomUUID(),
-        habits: new Habits({ random: habits.fork(), role, groups: groupNames, takes: isApart }),
+        habits: new Habits({ random: habits.fork(), role, groups: groupNames, takes: isApart, isDesk: true }),
       })
       return { name, person, phone, token, isApart }
     }),
@@ -162,12 +167,25 @@ async function invitePeople(
 }
 
 async function makeGroups({ nodes }: World, names: readonly string[]): Promise<void> {
-  for (const [index, name] of groupNames.entries()) {
-    const members = names.slice(index * 2, index * 2 + groupSize)
+  for (const name of groupNames) {
+    const strategy = strategies[name]
     await askService(nodes[0]?.url ?? '', `/v1/server/groups/${role}/${name}`, 'PUT', {
-      ...{ members, strategy: 'all', ring_ms: groupRingMs },
+      ...{ members: membersOf(name, names), strategy, member_ring_ms: memberRingMs },
+      ring_ms: strategy === 'all' ? groupRingMs : turnsRingMs,
     })
   }
+}
+
+function membersOf(name: keyof typeof strategies, names: readonly string[]): readonly string[] {
+  const first = (groupNames.indexOf(name) * 2) % Math.max(1, names.length - 1)
+  return names.slice(first, first + groupSize)
+}
+
+function groupsInTurns(names: readonly string[]): GroupInTurns[] {
+  return groupNames.flatMap((name) => {
+    const strategy = strategies[name]
+    return strategy === 'all' ? [] : [{ name, strategy, memberRingMs, members: membersOf(name, names) }]
+  })
 }
 
 function dial({ index, url }: { index: number; url: string }, token: string, query: string, events: LineEvents) {
@@ -278,10 +296,11 @@ async function collect({ nodes, query, endpoints }: World, participants: readonl
   const tracesOf = (apart: boolean) =>
     participants.flatMap(({ phone, isApart }) => (isApart === apart ? phone.trace : []))
   const [traces, tracesApart] = [tracesOf(false), tracesOf(true)]
+  const events = await readEvents(query)
   return {
     ...{ histories, traces, tracesApart },
-    calls: withMembers(await readCalls(query), [...traces, ...tracesApart]),
-    events: await readEvents(query),
+    calls: withMembers(await readCalls(query), events, [...traces, ...tracesApart]),
+    events,
     hooks: endpoints.map(({ hooks }) => hooks),
   }
 }

@@ -51,7 +51,7 @@ export class Database extends Server {
   private lastRow = 0
   /** When each step of a call was committed, whatever its clock said. */
   private readonly commits = new Map<string, readonly number[]>()
-  /** At whom each call to a group rang: one that was answered forgets that in the end. */
+  /** At whom each call to a group rang: one that was answered forgets that in the end. If it rings in turn, that is nobody at first. */
   private readonly rung = new Map<string, readonly string[]>()
   private readonly scheduler: Scheduler
   private readonly startedAt: number
@@ -117,13 +117,17 @@ export class Database extends Server {
       const key = callKey(call)
       this.calls.set(key, call)
       this.events.set(key, [...(this.events.get(key) ?? []), event])
-      const { callUuid, group } = call
-      if (group !== undefined && !this.rung.has(callUuid)) this.rung.set(callUuid, group.members)
-      const before = this.commits.get(callUuid) ?? []
-      this.commits.set(callUuid, [...before, Math.round(this.startedAt + this.scheduler.now)])
+      this.noteRung(call)
+      const before = this.commits.get(call.callUuid) ?? []
+      this.commits.set(call.callUuid, [...before, Math.round(this.startedAt + this.scheduler.now)])
       this.outbox.set(++this.lastRow, { key, version: call.version, freeAt: this.now + ownMs })
       return this.lastRow
     })
+  }
+
+  private noteRung({ callUuid, group }: Call): void {
+    const rung = group?.turns?.rang ?? this.rung.get(callUuid) ?? group?.members
+    if (rung !== undefined) this.rung.set(callUuid, rung)
   }
 
   private isAsSeen({ caller, callee, live }: Seen): boolean {
@@ -159,6 +163,14 @@ export class Database extends Server {
 
   isInCall(participant: Participant): boolean {
     return this.liveOf(participant).some((call) => isAnswered(call) || sideOf(call, participant) === 'caller')
+  }
+
+  /** When the last call ended that somebody answered; null: none. */
+  lastAnswered({ userId }: Participant): number | null {
+    const answered = [...this.calls.values()].flatMap((call) =>
+      call.callee.userId === userId && !isLive(call) && call.acceptedAt !== null ? call.endedAt : [],
+    )
+    return answered.length === 0 ? null : Math.max(...answered)
   }
 
   dueRings(from: number, to: number, limit: number): LiveCall[] {

@@ -30,6 +30,8 @@ export interface GuestsOptions {
   readonly at: () => number
   /** What their habits are drawn from; undefined: they only call and answer. */
   readonly habits?: Random | undefined
+  /** They work at a desk, and do what is done there, too. */
+  readonly isDesk: boolean
 }
 
 /** One phone and who uses it: somebody with two phones is two who do not talk to each other. */
@@ -66,7 +68,7 @@ interface Who {
   readonly nth: number
 }
 
-function guestOf({ scheduler, cluster, count, random, timers, at, habits }: GuestsOptions, who: Who): Guest {
+function guestOf({ scheduler, cluster, count, random, timers, at, habits, isDesk }: GuestsOptions, who: Who): Guest {
   const { userId, others, isApart, isBase, nth } = who
   const name = `${userId}, phone ${nth}`
   const [ways, wires, uuids] = [random.fork(), random.fork(), random.fork()]
@@ -90,13 +92,13 @@ function guestOf({ scheduler, cluster, count, random, timers, at, habits }: Gues
     newUuid,
     pace,
     hasOthers: isApart,
-    ...(habits !== undefined && !isBase && { habits: habitsOf(habits.fork(), isApart) }),
+    ...(habits !== undefined && !isBase && { habits: habitsOf(habits.fork(), isApart, isDesk) }),
   })
   return { phone, person, name, trace: phone.trace, isBase, isApart }
 }
 
-function habitsOf(random: Random, takes: boolean): Habits {
-  return new Habits({ random, role, groups: groupNames, takes })
+function habitsOf(random: Random, takes: boolean, isDesk: boolean): Habits {
+  return new Habits({ random, role, groups: groupNames(isDesk), takes, isDesk })
 }
 
 function claimsOf(userId: string, deviceId: string): SessionClaims {

@@ -1,4 +1,4 @@
-/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO usual|own plain|all`. */
+/* Lives one seed after another, and says which one shows something first: `bun mutant.ts NODES USERS SECONDS FROM TO usual|own plain|all|desk`. */
 import { live, type WorldOptions } from './world.ts'
 
 const [nodes, users, seconds, from, to] = process.argv.slice(2, 7).map(Number) as [
@@ -11,7 +11,7 @@ const [nodes, users, seconds, from, to] = process.argv.slice(2, 7).map(Number) a
 const [mix, who] = process.argv.slice(7, 9)
 const faults: Pick<WorldOptions, 'mix' | 'people'> = {
   ...(mix === 'usual' && { mix: 'usual' }),
-  ...(who === 'plain' && { people: 'plain' }),
+  ...((who === 'plain' || who === 'desk') && { people: who }),
 }
 
 /** What is wrong in the world of a seed, in a word. */

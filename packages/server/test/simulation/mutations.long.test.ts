@@ -25,7 +25,7 @@ interface Found {
 }
 
 /** The first seed that shows something; null where none does. */
-async function firstFound(mix: 'usual' | 'own', people: 'plain' | 'all', from = 1): Promise<Found | null> {
+async function firstFound(mix: 'usual' | 'own', people: 'plain' | 'all' | 'desk', from = 1): Promise<Found | null> {
   const { nodes, users, seconds } = world
   const args = [...[nodes, users, seconds, from, from + mostSeeds - 1].map(String), mix, people]
   const child = Bun.spawn([process.execPath, join(server, 'test/simulation/mutant.ts'), ...args], {
@@ -40,7 +40,7 @@ async function firstFound(mix: 'usual' | 'own', people: 'plain' | 'all', from = 
   return last === 'null' || last.startsWith('{') ? (JSON.parse(last) as Found | null) : { seed: 0, kind: 'stuck' }
 }
 
-test.each(['plain', 'all'] as const)(
+test.each(['plain', 'all', 'desk'] as const)(
   `what is not broken shows nothing within ${mostSeeds} seeds, people: %s`,
   async (people) => {
     expect(await firstFound('usual', people)).toBeNull()

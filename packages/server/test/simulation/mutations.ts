@@ -1,10 +1,11 @@
 import type { Mutation } from './mutation.ts'
 import { mutationsBeside } from './mutations-beside.ts'
+import { mutationsDesk } from './mutations-desk.ts'
 
 /** A mutation, and the worlds that are lived for it. */
 export interface PlacedMutation extends Mutation {
   /** What people do in them. */
-  readonly people: 'plain' | 'all'
+  readonly people: 'plain' | 'all' | 'desk'
 }
 
 const delivery = 'delivery/delivery.ts'
@@ -228,6 +229,7 @@ const ofDelivery: readonly Mutation[] = [
 export const mutations: readonly PlacedMutation[] = [
   ...ofDelivery.map((each) => ({ ...each, people: 'plain' as const })),
   ...mutationsBeside.map((each) => ({ ...each, people: 'all' as const })),
+  ...mutationsDesk.map((each) => ({ ...each, people: 'desk' as const })),
 ]
 
 /** Those that were not found, each with how many seeds were lived for that at least. */

@@ -83,7 +83,7 @@ export class SimulatedNode {
     const { hook } = this.options
     const settings = { ...defaultProductSettings, ...(hook !== undefined && decidingSettings) }
     const backend = {
-      stores: { ...stores, products: { settings: () => settings }, timeline: {} },
+      stores: { ...stores, products: { settings: () => settings }, devices: noDevices, timeline: {} },
       sessions: cluster.sessions,
       ...{ nodes, uptime, clock, isShared: true },
     } as unknown as DomainOptions['backend']
@@ -176,6 +176,8 @@ export class SimulatedNode {
   }
 }
 
+/** Nobody has registered a device that could be woken. */
+const noDevices = { ofMembers: () => [] }
 const noHook = { ask: () => Promise.reject(new Error('no product has an invite hook')) }
 const silent = {
   record() {},

@@ -36,6 +36,7 @@ describe('the command line of npm run simulate', () => {
   test('people who only call and answer are asked for, too', () => {
     const parsed = parseOptions(['--people', 'plain'])
     expect(parsed).toMatchObject({ ok: true, options: { world: { ...defaultWorld, people: 'plain' } } })
+    expect(parseOptions(['--people', 'desk'])).toMatchObject({ ok: true, options: { world: { people: 'desk' } } })
     expect(parseOptions(['--people', 'all'])).toEqual(parseOptions([]))
   })
 
@@ -44,7 +45,7 @@ describe('the command line of npm run simulate', () => {
     [['--nodes', 'three'], '--nodes is a whole number from 2 to 9, not three'],
     [['--users', '1.5'], '--users is a whole number from 2 to 100, not 1.5'],
     [['--mix', 'calm'], '--mix is usual, own or clocks, not calm'],
-    [['--people', 'many'], '--people is all or plain, not many'],
+    [['--people', 'many'], '--people is all, plain or desk, not many'],
     [['--sekonds', '5'], "Unknown option '--sekonds'"],
   ])('%j is refused with what is wrong', (args, message) => {
     const parsed = parseOptions(args)

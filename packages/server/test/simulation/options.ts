@@ -19,7 +19,7 @@ export type Parsed =
   | { readonly ok: false; readonly message: string }
 
 export const usage = `npm run simulate -- [--seeds N] [--from SEED] [--seconds S] [--nodes N] [--users N] [--workers N] [--mix usual|own|clocks]
-  [--people all|plain] [--record FILE]`
+  [--people all|plain|desk] [--record FILE]`
 
 export const defaultWorld = { nodes: 3, users: 4, seconds: 60 } as const
 const mostSeed = 2 ** 32 - 1
@@ -63,11 +63,12 @@ export function parseOptions(args: string[]): Parsed {
   if (mix !== 'own' && mix !== 'usual' && mix !== 'clocks')
     return { ok: false, message: `--mix is usual, own or clocks, not ${mix}` }
   const { people = 'all' } = values
-  if (people !== 'all' && people !== 'plain') return { ok: false, message: `--people is all or plain, not ${people}` }
+  if (people !== 'all' && people !== 'plain' && people !== 'desk')
+    return { ok: false, message: `--people is all, plain or desk, not ${people}` }
   const { seeds, from, workers, ...sizes } = numbers
   const of: Pick<WorldOptions, 'mix' | 'people'> = {
     ...(mix !== 'own' && { mix }),
-    ...(people === 'plain' && { people: 'plain' }),
+    ...(people !== 'all' && { people }),
   }
   const world = { ...sizes, ...of }
   return { ok: true, options: { seeds, from, workers, world, record: values.record ?? null } }

@@ -18,6 +18,17 @@ for (const seed of [1, 2, 4]) {
   }, 120_000)
 }
 
+test('people at a desk connect calls, and call groups that ring in turn: nothing is lost, and the world repeats', async () => {
+  const options = { ...defaultWorld, seed: 1, users: 6, seconds: 20, people: 'desk' } as const
+  const { recording, verdict, steps } = await live(options)
+  expect(verdict.violations).toEqual([])
+  // It was a world that shows something.
+  const connected = recording.calls.filter(({ transferred_to }) => transferred_to !== undefined)
+  expect(connected.length).toBeGreaterThan(2)
+  expect(recording.events.filter(({ type }) => type === 'turn').length).toBeGreaterThan(5)
+  expect((await live(options)).steps).toBe(steps)
+}, 120_000)
+
 test('clocks of the stores jump: the world repeats, and the checker has what happened on one clock', async () => {
   const options = { ...defaultWorld, seed: 3, seconds: 20, mix: 'clocks' } as const
   const { recording, steps } = await live(options)

@@ -112,7 +112,8 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
     liveCallsOf: (participant) => read(() => database.liveCallsOf(participant)),
     inCall: (participants: readonly Participant[]) =>
       read(() => participants.map((participant) => database.isInCall(participant))),
-    lastAnswered: async (participants) => participants.map(() => null),
+    lastAnswered: (participants: readonly Participant[]) =>
+      read(() => participants.map((participant) => database.lastAnswered(participant))),
     livePages: () => pagesOf(() => database.live()),
     dueRings: (from, to, limit) => read(() => database.dueRings(from, to, limit)),
     overPages: (since) => pagesOf(() => database.overSince(since)),

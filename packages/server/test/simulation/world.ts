@@ -2,6 +2,7 @@ import type { Call } from '../../src/call/call.ts'
 import type { Timers } from '../../src/ports/clock.ts'
 import { check, type Verdict } from '../chaos/check/check.ts'
 import type { Report, Violation } from '../chaos/check/findings.ts'
+import { memberOf } from '../chaos/collect.ts'
 import { type CallRow, type EventRow, type Header, type Recording, type Trace, userNames } from '../chaos/recording.ts'
 import { Random } from '../fuzz/random.ts'
 import { checkApart } from './apart.ts'
@@ -10,6 +11,7 @@ import { Cluster, startedAt } from './cluster.ts'
 import type { Database } from './database.ts'
 import { DecidingBackend } from './deciding-backend.ts'
 import { createFaults } from './faults.ts'
+import { groupsInTurns } from './groups.ts'
 import { type Guest, invite } from './guests.ts'
 import { mixOf, usualMix } from './mixes.ts'
 import { times } from './node.ts'
@@ -28,8 +30,11 @@ export interface WorldOptions {
    * clocks jump as well. Undefined: its own.
    */
   readonly mix?: 'usual' | 'clocks'
-  /** `plain`: people call and answer, and nothing else, as in the seeds that were recorded before they did more. */
-  readonly people?: 'plain'
+  /**
+   * `plain`: people call and answer, and nothing else, as in the seeds that were recorded before they did more. `desk`: they do
+   * all that others do, and connect two calls, transfer calls to groups, and call groups that ring in turn.
+   */
+  readonly people?: 'plain' | 'desk'
 }
 
 export interface Outcome {
@@ -69,6 +74,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const scheduler = new Scheduler(random.fork())
   const names = userNames(users)
   const habits = options.people === 'plain' ? undefined : new Random(Math.imul(seed ^ habitsSalt, 0x85ebca6b))
+  const isDesk = options.people === 'desk'
   const hook = habits?.chance(hookChance) === true ? new DecidingBackend(names) : undefined
   const cluster = new Cluster(scheduler, random.fork(), names, hook)
   const { timers } = new Host(scheduler, random.fork())
@@ -79,7 +85,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const faults = createFaults({ cluster, count, random: random.fork(), timers, at, without, mix })
   const jumps = createJumps({ cluster, random: new Random(Math.imul(seed ^ clocksSalt, 0x85ebca6b)), timers, at })
   const hasJumps = options.mix === 'clocks'
-  const people = invite({ scheduler, cluster, count, names, random: random.fork(), timers, at, habits })
+  const people = invite({ scheduler, cluster, count, names, random: random.fork(), timers, at, habits, isDesk })
   const sleeps = habits?.fork()
 
   async function course(): Promise<void> {
@@ -116,6 +122,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
   const more = {
     stuck,
     ...(hook !== undefined && { decides: true as const }),
+    ...(isDesk && { inTurns: groupsInTurns(names) }),
     faults: [...faults.records, ...jumps.records],
     bugs: cluster.bugs,
   }
@@ -135,7 +142,7 @@ function recordingOf(
   { seed, nodes, users, seconds }: WorldOptions,
   people: readonly Guest[],
   database: Database,
-  more: Required<Pick<Header, 'stuck' | 'faults' | 'bugs'>> & Pick<Header, 'decides'>,
+  more: Required<Pick<Header, 'stuck' | 'faults' | 'bugs'>> & Pick<Header, 'decides' | 'inTurns'>,
 ): Recording {
   return {
     header: {
@@ -203,10 +210,14 @@ async function finish(people: readonly Guest[], { database }: Cluster, timers: T
 }
 
 /** What few calls have. */
-function linksOf({ transferred, transferredTo }: Call, members: readonly string[] | undefined): Partial<CallRow> {
+function linksOf(
+  { transferred, transferredTo, group }: Call,
+  members: readonly string[] | undefined,
+): Partial<CallRow> {
   return {
     ...(members !== undefined && { members }),
-    ...(transferred !== undefined && { transferred_from: transferred.from }),
+    ...(group !== undefined && { group: group.name }),
+    ...(transferred !== undefined && { transferred_from: transferred.from, transferred_by: transferred.by.userId }),
     ...(transferredTo !== undefined && { transferred_to: transferredTo }),
   }
 }
@@ -231,8 +242,9 @@ function rowsOf(database: Database): { calls: CallRow[]; events: EventRow[] } {
     }
   })
   const events = database.all.flatMap(([call, all]) =>
-    all.map(({ type, at, by }, i): EventRow => {
+    all.map(({ type, at, by, notices }, i): EventRow => {
       return {
+        ...memberOf(type, notices),
         call_uuid: call.callUuid,
         version: i + 1,
         type,

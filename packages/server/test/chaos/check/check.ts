@@ -20,6 +20,7 @@ import { checkStreams } from './streams.ts'
 import { checkTakes } from './takes.ts'
 import { checkTold } from './told.ts'
 import { checkTransfers } from './transfers.ts'
+import { checkTurns } from './turns.ts'
 
 export interface Verdict {
   readonly violations: readonly Violation[]
@@ -61,6 +62,7 @@ export function check(recording: Recording): Verdict {
   checkRelays({ readings, facts, startedAt: header.startedAt, patience, apart, mayComeAgain, report })
   checkTransfers(readings, facts, header.startedAt, report)
   checkGroups(readings, facts, header.startedAt, patience, report)
+  checkTurns(facts, header, patience, report)
   checkTakes({ readings: [...readings, ...readingsApart], facts, startedAt: header.startedAt, apart, patience, report })
   checkSaid({ readings, facts, startedAt: header.startedAt, patience, apart, isUnsaved, report })
   checkHistories(histories, facts, report)

@@ -17,14 +17,16 @@ function problemOf(row: CallRow, first: string, users: readonly string[]): strin
   // It was withdrawn.
   if (first === 'cancelled') return reason === 'caller_cancelled' ? undefined : `it was cancelled: ${reason}`
   const decision = decisionOn(call)
-  const is = first === 'invited' ? 'rings' : `${first} (${reason})`
+  // Two calls became one: nobody is rung, and nobody can be redirected [XFER1].
+  const isJoined = first === 'accepted'
+  const is = first === 'invited' || isJoined ? 'rings' : `${first} (${reason})`
   const to = redirectedTo(call, users)
   const may = {
     allow: ['rings'],
     late: ['rings', 'rejected (unavailable)'],
     refuse: ['rejected (closed)'],
     // A person who would call themselves gets no call.
-    redirect: to === caller ? ['rejected (unavailable)'] : ['rings'],
+    redirect: to === caller || isJoined ? ['rejected (unavailable)'] : ['rings'],
     nothing: ['rejected (unavailable)'],
     nonsense: ['rejected (unavailable)'],
   }[decision]

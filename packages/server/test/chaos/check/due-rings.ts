@@ -2,6 +2,7 @@ import type { CallFacts } from './facts.ts'
 import { clockSlackMs } from './findings.ts'
 import { isThere, type Patience } from './patience.ts'
 import type { Reading } from './reading.ts'
+import type { Turn } from './turns.ts'
 
 /** Whether somebody has to hear a call ring that was decided on at `at`. */
 export type IsRingDue = (fact: CallFacts, user: string, at: number) => boolean
@@ -28,6 +29,16 @@ export function createDueRings(readings: ReadonlyMap<string, Reading>, patience:
     const heardBy = patience.heardBy(knownAt, user, nodes)
     return heardBy <= overAt + lateRingMs && isThere(callee, at, heardBy)
   }
+}
+
+/** In this time the member of a turn has heard of it for sure, where nothing is broken, in ms. */
+const heardMs = 1_200
+
+/** Whether the member whose turn it is has to hear that: it was there all the time, and nothing was in the way. */
+export function isTurnDue(reading: Reading, { began, end }: Turn, startedAt: number, patience: Patience): boolean {
+  const from = began.at - startedAt
+  const until = (end?.at ?? Number.POSITIVE_INFINITY) - startedAt
+  return until - from > heardMs && isThere(reading, from, until) && patience.isCalm(from, until)
 }
 
 /** When somebody first heard of each call: it was committed by then. */

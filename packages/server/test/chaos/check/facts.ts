@@ -54,6 +54,29 @@ export function isRung({ row }: CallFacts, user: string): boolean {
   return row.members?.includes(user) === true
 }
 
+/** Whether two answered calls became this one: it was answered from the beginning [XFER1]. */
+export function isJoined({ events, row }: CallFacts): boolean {
+  return row.transferred_from !== undefined && events[0]?.type === 'accepted'
+}
+
+/** By the uuid of a call that two answered calls became: the second of these. */
+export function secondCalls(facts: Facts): ReadonlyMap<string, CallFacts> {
+  return new Map(
+    [...facts.values()].flatMap((fact) => {
+      const { call_uuid: call, transferred_to: to } = fact.row
+      const next = to === undefined ? undefined : facts.get(to)
+      return next !== undefined && isJoined(next) && next.row.transferred_from !== call
+        ? [[next.row.call_uuid, fact] as const]
+        : []
+    }),
+  )
+}
+
+/** The other one of the two people of a call. */
+export function peerOf({ row }: CallFacts, user: string): string {
+  return row.caller === user ? row.callee : row.caller
+}
+
 /** What the database says of each call has to agree with itself. */
 export function checkDatabase(facts: Facts, report: Report): void {
   for (const [call, fact] of facts) {

@@ -1,12 +1,14 @@
+import type { EventRow } from '../recording.ts'
 import { type CallFacts, type Facts, isRung } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Patience } from './patience.ts'
 import type { Reading, SeenPush, Stretch } from './reading.ts'
 import { finals } from './streams.ts'
+import { turnsOf } from './turns.ts'
 
 /**
  * A call to a group: one member answers it, and each of the others at whom it rang hears once that it rings no more, or has
- * declined itself [GROUP1].
+ * declined itself. If it rings in turn, that holds for each turn [GROUP1].
  */
 export function checkGroups(
   readings: readonly Reading[],
@@ -20,19 +22,24 @@ export function checkGroups(
     for (const text of problemsOf(fact)) report('group', text, { call: fact.row.call_uuid })
   for (const reading of readings) {
     for (const fact of groupCalls) {
-      if (!isRung(fact, reading.user) || fact.row.callee === reading.user) continue
+      if (!isRung(fact, reading.user)) continue
       for (const stretch of reading.stretches) checkStops(reading, stretch, fact, startedAt, patience, report)
     }
   }
 }
 
-function problemsOf({ row, events }: CallFacts): string[] {
+function problemsOf(fact: CallFacts): string[] {
+  const { row, events } = fact
+  const isInTurns = turnsOf(fact).length > 0
   const { members = [], callee } = row
   const by = (type: string) => events.filter((event) => event.type === type).map(({ by_user }) => by_user ?? '')
   const [answeredBy] = by('accepted')
   const declined = [...by('declined'), ...(row.end_reason === 'all_declined' ? by('rejected') : [])]
   const isAnswered = answeredBy !== undefined
-  const haveAllDeclined = members.length > 0 && declined.length === members.length
+  // In turn, it is over for those at whom it has not rung yet, too: see turns.ts.
+  const haveAllDeclined = isInTurns
+    ? row.end_reason === 'all_declined'
+    : members.length > 0 && declined.length === members.length
   return [
     ...(isAnswered && !members.includes(answeredBy) ? [`${answeredBy} answered it, and it did not ring there`] : []),
     ...(isAnswered && callee !== answeredBy ? [`${answeredBy} answered it; its callee is ${callee}`] : []),
@@ -45,28 +52,55 @@ function problemsOf({ row, events }: CallFacts): string[] {
   ]
 }
 
-/** In one part of a session, and after it: a ring that a client heard ends there once. */
+/** In one part of a session, and after it: a ring that a client heard ends there once, and each turn begins with a ring. */
 function checkStops(
   reading: Reading,
   stretch: Stretch,
-  { row, events }: CallFacts,
+  fact: CallFacts,
   startedAt: number,
   patience: Patience,
   report: Report,
 ): void {
+  const about = stretch.pushes.filter(({ frame }) => frame.data?.call_uuid === fact.row.call_uuid)
+  const isRing = ({ frame }: SeenPush) => frame.event === 'call.ringing'
+  const rings = about.filter(isRing)
+  for (const [i, ring] of rings.entries()) {
+    const next = rings[i + 1]
+    const meanwhile = about.filter(
+      ({ index }) => index > ring.index && index < (next?.index ?? Number.POSITIVE_INFINITY),
+    )
+    checkStop({ reading, stretch, fact, ring, meanwhile, isLast: next === undefined }, startedAt, patience, report)
+  }
+}
+
+/** A ring at a member of a group, and what the member heard of the call until it rang again. */
+interface Ring {
+  readonly reading: Reading
+  readonly stretch: Stretch
+  readonly fact: CallFacts
+  readonly ring: SeenPush
+  readonly meanwhile: readonly SeenPush[]
+  readonly isLast: boolean
+}
+
+function checkStop(of: Ring, startedAt: number, patience: Patience, report: Report): void {
+  const { reading, stretch, fact, ring, meanwhile, isLast } = of
   const { user } = reading
-  const call = row.call_uuid
-  const about = stretch.pushes.filter(({ frame }) => frame.data?.call_uuid === call)
-  const ring = about.find(({ frame }) => frame.event === 'call.ringing')
-  if (ring === undefined) return
-  const stops = about.filter(({ frame }) => finals.includes(frame.event))
-  const where = { user, call, at: ring.at }
+  const { row, events } = fact
+  // The last ring at the one who answered did not stop: it is over with the call.
+  if (row.callee === user && isLast) return
+  const stops = meanwhile.filter(({ frame }) => finals.includes(frame.event))
+  const where = { user, call: row.call_uuid, at: ring.at }
   if (stops.length > 1) report('double', `it stopped ringing ${stops.length} times: ${stops.map(nameOf)}`, where)
-  const over = events.find(({ type }) => type === 'accepted' || finals.includes(`call.${type}`))
+  const isLater = ({ version }: EventRow) => version > (ring.frame.version ?? 0)
+  const over = events.filter(isLater).find(({ type, member }) => {
+    return type === 'accepted' || (type === 'passed' && member === user) || finals.includes(`call.${type}`)
+  })
   const hasDeclined = events.some(
     ({ type, by_user }) => (type === 'declined' || type === 'rejected') && by_user === user,
   )
-  if (stops.length > 0 || hasDeclined || over === undefined) return
+  // The ring of the next turn says that the one before is over.
+  if (stops.length > 0 || hasDeclined || over === undefined || !isLast) return
   const overAt = Math.max(over.at - startedAt, ring.at)
   const isExcused = patience.excuses(reading, stretch, overAt) || stretch.until < overAt + clockSlackMs
   if (!isExcused) report('untold', `it rings on for ${user}`, where)

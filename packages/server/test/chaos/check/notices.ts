@@ -1,9 +1,10 @@
 import type { EventRow } from '../recording.ts'
-import { createDueRings } from './due-rings.ts'
-import { type CallFacts, type Facts, overStatuses } from './facts.ts'
+import { createDueRings, isTurnDue } from './due-rings.ts'
+import { type CallFacts, type Facts, isJoined, overStatuses, secondCalls } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Patience } from './patience.ts'
 import type { Reading } from './reading.ts'
+import { turnsOf } from './turns.ts'
 
 /** The user who has to hear of an event, and by which push. */
 interface Owed {
@@ -23,14 +24,17 @@ export function checkNotices(
 ): void {
   const byUser = new Map(readings.map((reading) => [reading.user, reading]))
   const isRingDue = createDueRings(byUser, patience)
+  const seconds = secondCalls(facts)
   for (const fact of facts.values()) {
     for (const event of fact.events) {
-      for (const owed of owedFor(event, fact)) {
+      for (const owed of owedFor(event, fact, seconds.get(event.call_uuid)?.row.call_uuid)) {
         const reading = byUser.get(owed.user)
         const at = event.at - startedAt
         if (reading === undefined) continue
         if ([at, patience.storedBy(at)].some((due) => isHeard(reading, owed, event, due, patience))) continue
-        if (owed.pushes.includes('call.ringing') && !isRingDue(fact, owed.user, at)) continue
+        const turn = event.type === 'turn' && turnsOf(fact).find(({ began }) => began === event)
+        const isDue = turn ? isTurnDue(reading, turn, startedAt, patience) : isRingDue(fact, owed.user, at)
+        if (owed.pushes.includes('call.ringing') && !isDue) continue
         const where = { user: owed.user, call: event.call_uuid, at }
         report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)
       }
@@ -38,13 +42,27 @@ export function checkNotices(
   }
 }
 
-function owedFor({ type, version, by_user: by }: EventRow, { row, reached }: CallFacts): Owed[] {
+/** `second`: the second one of two answered calls that became this one. */
+function owedFor(event: EventRow, fact: CallFacts, second: string | undefined): Owed[] {
+  const { type, version, by_user: by, member } = event
+  const { row, reached } = fact
   const { caller, callee, members = [callee], transferred_from: first } = row
   if (type === 'invited') {
-    const rung = members.map((user) => ({ user, pushes: ['call.ringing'] }))
+    // One that rings in turn rings at nobody yet.
+    const rung = turnsOf(fact).length > 0 ? [] : members.map((user) => ({ user, pushes: ['call.ringing'] }))
     return first === undefined ? rung : [...rung, { user: caller, pushes: ['call.transferring'], about: first }]
   }
+  if (type === 'turn') return member === undefined ? [] : [{ user: member, pushes: ['call.ringing'] }]
   if (type === 'transfer_failed') return [caller, callee].map((user) => ({ user, pushes: ['call.transfer_failed'] }))
+  if (isJoined(fact) && version === 1) {
+    const sides = [
+      [caller, first],
+      [callee, second],
+    ] as const
+    return sides.flatMap(([user, about]) =>
+      about === undefined ? [] : [{ user, pushes: ['call.transferring'], about }],
+    )
+  }
   if (type === 'accepted') return [{ user: caller, pushes: ['call.accepted'] }]
   if (type === 'connected') return [{ user: by === caller ? callee : caller, pushes: ['call.status'] }]
   // Nobody hears of a call that a backend refused, or its caller withdrew: it never rang [HOOK5].
@@ -67,5 +85,10 @@ function isHeard(reading: Reading, { pushes, about }: Owed, event: EventRow, at:
   const told = isEnd ? reading.stretches.slice(first) : [stretch]
   const came = told.flatMap((each) => each.pushes)
   const call = about ?? event.call_uuid
-  return came.some(({ frame }) => frame.data?.call_uuid === call && pushes.includes(frame.event))
+  // Each turn rings anew.
+  const least = event.type === 'turn' ? event.version : 0
+  return came.some(
+    ({ frame }) =>
+      frame.data?.call_uuid === call && pushes.includes(frame.event) && (least === 0 || (frame.version ?? 0) >= least),
+  )
 }

@@ -31,7 +31,12 @@ export interface Patience {
   excuses(reading: Reading, stretch: Stretch, at: number): boolean
   /** Whether a loss was declared to a phone from `from` on, and soon enough to be one of `at`. */
   declared(reading: Reading, from: number, at: number): boolean
+  /** Whether nothing was broken all that time, nor so shortly before that something may still be settling. */
+  isCalm(from: number, until: number): boolean
 }
+
+/** A store or a node that was away is there for everybody after this, in ms. */
+const settlingMs = 6_000
 
 export function createPatience(header: Header): Patience {
   const { nodes, faults } = header
@@ -75,6 +80,7 @@ export function createPatience(header: Header): Patience {
       const latest = wholeAfter(at, user) + back
       return states.some((state) => state.kind !== 'recovered' && state.at >= from && state.at <= latest)
     },
+    isCalm: (from, until) => faults.every((fault) => fault.until < from - settlingMs || fault.from > until),
   }
 }
 

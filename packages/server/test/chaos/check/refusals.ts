@@ -1,7 +1,8 @@
 import type { Header } from '../recording.ts'
-import { type CallFacts, type Facts, isRung, sideOf } from './facts.ts'
+import { type CallFacts, type Facts, isRung, peerOf, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Reading, SeenPush, SeenRequest } from './reading.ts'
+import { isInTurn } from './turns.ts'
 
 /** The event that asks for everything that came so far: nobody knows it, and that is the answer. */
 const settle = 'test.settle'
@@ -37,15 +38,16 @@ function knownSince({ stretches, states, requests }: Reading): ReadonlyMap<strin
 
 /** What is wrong with a refusal; undefined: nothing. */
 function unreasonable(
-  { frame, session }: SeenRequest,
+  { frame, session, firstAt }: SeenRequest,
   reply: SeenPush,
   known: ReadonlyMap<string, number>,
   facts: Facts,
   { startedAt, apart: severalPhones = [], decides }: Header,
 ): string | undefined {
   const apart = new Set(severalPhones)
-  const { code, status, call_uuid: named } = reply.frame.error ?? { code: '' }
-  const call = frame.data?.call_uuid ?? ''
+  const { code, status, call_uuid: named, field } = reply.frame.error ?? { code: '' }
+  const { to_call_uuid: second } = frame.data ?? {}
+  const call = (field === 'to_call_uuid' ? second : frame.data?.call_uuid) ?? ''
   const fact = facts.get(call)
   const reached = (of: CallFacts | undefined, what: string) =>
     (of?.reached.get(what) ?? Number.POSITIVE_INFINITY) <= startedAt + reply.at + clockSlackMs
@@ -67,12 +69,20 @@ function unreasonable(
       if (fact?.isOver === true && isRung(fact, session.user)) return undefined
       return (known.get(call) ?? Number.POSITIVE_INFINITY) < reply.index ? 'the service had named it' : undefined
     case 'CALL_INVALID_STATE':
+      // The second call may have ended a moment ago [XFER1].
+      if (field === 'to_call_uuid' && status === undefined && fact?.isOver === true) return undefined
+      if (frame.event === 'call.accept' && fact !== undefined) {
+        const [from, until] = [startedAt + firstAt, startedAt + reply.at]
+        if (isInTurn(fact, session.user, from, until)) return 'it had its turn all the time'
+      }
       return status !== undefined && reached(fact, status) ? undefined : `it never was ${status}`
     case 'CALL_ALREADY_ANSWERED':
       return fact !== undefined && isRung(fact, session.user) ? undefined : 'nobody else could answer'
     case 'CALL_NOT_PARTICIPANT':
       // It takes no place: a session that came after the one that has it asks in vain [XFER1].
       if (frame.event === 'call.transfer') return undefined
+      // Its turn was over, and it answered in a later one [GROUP1].
+      if (fact !== undefined && isRung(fact, session.user) && !reached(fact, 'accepted')) return undefined
       return fact !== undefined && sideOf(fact, session.user) !== undefined ? 'the place is its own' : undefined
     // What the backend refused leaves a record, if it is no transfer [HOOK5, XFER1].
     case 'CALL_REFUSED': {
@@ -83,15 +93,27 @@ function unreasonable(
     case 'CALL_TO_SELF':
       // Whom the backend has called instead may be in the call [HOOK5].
       if (frame.event === 'call.transfer' && decides === true) return undefined
-      return fact !== undefined && sideOf(fact, String(frame.data?.to_user_id)) !== undefined
+      return isToSelf(fact, frame.data?.to_user_id, facts.get(second ?? ''), session.user)
         ? undefined
         : 'it was about somebody else'
     case 'NOT_SUPPORTED_BY_PEER': {
-      const side = fact && sideOf(fact, session.user)
-      const peer = side === 'caller' ? fact?.row.callee : fact?.row.caller
-      return apart.has(peer ?? '') ? undefined : 'its client said that it understands it'
+      return fact !== undefined && apart.has(peerOf(fact, session.user))
+        ? undefined
+        : 'its client said that it understands it'
     }
     default:
       return 'nothing of the kind was asked for'
   }
+}
+
+/** Somebody would be transferred to themselves: the target, or the other side of a second call, is in the first one. */
+function isToSelf(
+  first: CallFacts | undefined,
+  target: unknown,
+  second: CallFacts | undefined,
+  asker: string,
+): boolean {
+  if (first === undefined) return false
+  const to = second === undefined ? String(target) : peerOf(second, asker)
+  return sideOf(first, to) !== undefined
 }

@@ -1,5 +1,5 @@
 import type { CallRow, EventRow } from '../recording.ts'
-import { type CallFacts, type Facts, isRung, overStatuses, sideOf } from './facts.ts'
+import { type CallFacts, type Facts, isJoined, isRung, overStatuses, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import { outcomeOf, type Reading, type SeenRequest } from './reading.ts'
 
@@ -37,33 +37,42 @@ export function checkRequests(
   apart: ReadonlySet<string>,
   report: Report,
 ): void {
+  const all = readings.flatMap(({ requests }) => requests)
   const asked = Map.groupBy(
-    readings.flatMap(({ requests }) => requests),
-    ({ frame }) => frame.data?.call_uuid,
+    // A consultation is about two calls.
+    all.flatMap((request) => callsOf(request).map((call) => ({ call, request }))),
+    ({ call }) => call,
   )
   for (const [call, fact] of facts) {
     for (const event of fact.events)
-      if (!apart.has(event.by_user ?? '')) checkCause(event, fact, asked.get(call) ?? [], startedAt, report)
+      if (!apart.has(event.by_user ?? '')) {
+        const requests = asked.get(call)?.map(({ request }) => request)
+        checkCause(event, fact, requests ?? [], startedAt, report)
+      }
   }
-  for (const requests of asked.values()) {
-    for (const request of requests) checkAcknowledged(request, facts, startedAt, report)
-  }
+  for (const request of all) checkAcknowledged(request, facts, startedAt, report)
+}
+
+function callsOf({ frame: { data } }: SeenRequest): string[] {
+  return [data?.call_uuid, data?.to_call_uuid].filter((call) => call !== undefined)
 }
 
 /** Somebody asked for it, and was not told that it was not done. What the service does by itself has no author. */
 function checkCause(
   event: EventRow,
-  { row, events }: CallFacts,
+  fact: CallFacts,
   asked: readonly SeenRequest[],
   startedAt: number,
   report: Report,
 ): void {
+  const { row, events } = fact
   const { by_user: user, type } = event
   const causes = causesOf(event, row)
   if (user === null) {
     // What a backend refused never rang [HOOK5].
     const isRefusedCall = type === 'rejected' && events.length === 1
-    if (type === 'accepted' || type === 'connected' || (type === 'rejected' && !isRefusedCall))
+    const isAnswer = type === 'accepted' && !isJoined(fact)
+    if (isAnswer || type === 'connected' || (type === 'rejected' && !isRefusedCall))
       report('effect', `${type} by nobody`, { call: row.call_uuid })
     return
   }

@@ -2,6 +2,7 @@ import { isRelay } from '../recording.ts'
 import { type CallFacts, type Facts, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Reading, SeenPush, SeenState } from './reading.ts'
+import { subjectOf } from './streams.ts'
 
 /** A call begins with its ring, and what the callee sends comes after the answer [ORD2]. */
 export function checkRings(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
@@ -33,7 +34,7 @@ function checkFirst(
   )
   const pushed = stretches.flatMap((stretch) =>
     stretch.pushes.map((seen) => ({
-      call: seen.frame.data?.call_uuid,
+      call: subjectOf(seen.frame),
       status: seen.frame.data?.status,
       seen,
       isPush: true,
@@ -80,7 +81,9 @@ function problemOfPush(
   // A relay past the log finds its way without it.
   if (isRelay(frame) && frame.seq === undefined) return undefined
   if (side === 'caller') return isRelay(frame) && !isAnswered ? 'came before the answer' : undefined
-  if (isKnown || frame.event === 'call.ringing') return undefined
+  // Nobody is rung where two calls become one [XFER1].
+  const isFirst = frame.event === 'call.ringing' || frame.event === 'call.transferring'
+  if (isKnown || isFirst) return undefined
   // A client that comes back may hear only of the end, also if it resumes: the call rang at another socket of its device [WS4].
   return isRelay(frame) || wasIn ? 'came before the ring' : undefined
 }

@@ -69,7 +69,7 @@ function nameOf({ frame }: SeenPush): string | undefined {
 }
 
 /** The call whose version a push has: a side that is handed over hears the version of the new call [XFER1]. */
-function subjectOf({ event, data }: Frame): string | undefined {
+export function subjectOf({ event, data }: Frame): string | undefined {
   return event === 'call.transferring' ? data?.new_call_uuid : data?.call_uuid
 }
 

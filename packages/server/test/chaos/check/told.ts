@@ -10,8 +10,11 @@ type Statement =
 
 /** What somebody knows of a call. */
 interface Knowledge {
-  /** `gone`: a snapshot did not list it, but what was under way before that may still come. */
-  state: 'live' | 'over' | 'gone'
+  /**
+   * `gone`: a snapshot did not list it, but what was under way before that may still come. `passed`: the turn of a member of a
+   * group is over, and the next one may come [GROUP1].
+   */
+  state: 'live' | 'over' | 'gone' | 'passed'
   readonly since: SeenPush
 }
 
@@ -76,15 +79,18 @@ function hear(
   } else if (overStatuses.includes(status) && fact?.row.status !== status) {
     report('disagrees', `${asked} was answered with ${status}; it is ${fact?.row.status}`, where)
   }
-  if (overStatuses.includes(status) || isQuiet) known.set(call, { state: 'over', since: seen })
-  else if (!isLate && asked?.startsWith('webrtc.') !== true) known.set(call, { state: 'live', since: seen })
+  const isPassed = before?.state === 'passed' && kind === 'reply'
+  if (overStatuses.includes(status) || isQuiet)
+    known.set(call, { state: frame.data?.reason === 'next_member' ? 'passed' : 'over', since: seen })
+  else if (!isLate && !isPassed && asked?.startsWith('webrtc.') !== true)
+    known.set(call, { state: 'live', since: seen })
 }
 
 function hasDeclined({ events }: CallFacts, user: string): boolean {
   return events.some(({ type, by_user: by }) => (type === 'declined' || type === 'rejected') && by === user)
 }
 
-/** A member of a group for whom a call is over that goes on: another one answered it, or it declined [GROUP1]. */
+/** A member of a group for whom a call is over that goes on: another one answered it, or is next, or it declined [GROUP1]. */
 function isOverHere(
   { kind, seen: { frame }, asked = '' }: Exclude<Statement, { kind: 'state' }>,
   { row }: CallFacts,
@@ -116,7 +122,8 @@ function untruths(frame: Frame, status: string, fact: CallFacts | undefined, use
     // Nobody here has a second phone: only another member of a group answers elsewhere.
     const isElsewhere = endIn(frame) !== undefined
     const isOther = isRung(fact, user) && row.callee !== user && data?.reason === 'answered_elsewhere'
-    return isElsewhere && !isOther ? [`${status} elsewhere`] : []
+    const isPassed = data?.reason === 'next_member' && wasPassed(fact, user, version)
+    return isElsewhere && !isOther && !isPassed ? [`${status} elsewhere`] : []
   }
   const endedAt = data?.ended_at
   // To the callee's sessions, however many there are, a rejected call was rejected elsewhere.
@@ -126,6 +133,11 @@ function untruths(frame: Frame, status: string, fact: CallFacts | undefined, use
     ...(data?.reason === reason ? [] : [`its reason is ${data?.reason}; it is ${reason}`]),
     ...(endedAt != null && Date.parse(endedAt) === row.ended_at ? [] : [`ended at ${endedAt}; it is ${row.ended_at}`]),
   ]
+}
+
+/** Whether this version says that somebody's turn was over. */
+function wasPassed({ events }: CallFacts, user: string, version: number): boolean {
+  return events.some((event) => event.type === 'passed' && event.member === user && event.version === version)
 }
 
 /** A snapshot lists live calls; where it begins a new session or a new log, a call that is not in it is over. */

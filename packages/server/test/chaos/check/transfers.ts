@@ -1,5 +1,5 @@
 import type { EventRow } from '../recording.ts'
-import type { CallFacts, Facts } from './facts.ts'
+import { type CallFacts, type Facts, isJoined, peerOf, secondCalls } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import { outcomeOf, type Reading } from './reading.ts'
 
@@ -9,13 +9,27 @@ import { outcomeOf, type Reading } from './reading.ts'
  */
 export function checkTransfers(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
   const newCalls = [...facts.values()].filter(({ row }) => row.transferred_from !== undefined)
+  const seconds = secondCalls(facts)
   const byFirst = Map.groupBy(newCalls, ({ row }) => row.transferred_from ?? '')
-  for (const [call, first] of facts)
-    for (const text of problemsOf(first, byFirst.get(call) ?? [])) report('transfer', text, { call })
+  const bySecond = new Map([...seconds].map(([call, second]) => [second.row.call_uuid, facts.get(call)]))
+  for (const [call, first] of facts) {
+    const joined = bySecond.get(call)
+    const problems = problemsOf(first, [...(byFirst.get(call) ?? []), ...(joined === undefined ? [] : [joined])])
+    for (const text of problems) report('transfer', text, { call })
+  }
+  for (const fact of newCalls.filter(isJoined)) {
+    const { call_uuid: call, transferred_from: first = '' } = fact.row
+    for (const text of problemsOfJoined(fact, facts.get(first), seconds.get(call))) report('transfer', text, { call })
+  }
   for (const call of byFirst.keys())
     if (!facts.has(call)) report('transfer', 'a call was transferred from it, and it is not stored', { call })
   for (const reading of readings) {
-    checkOrder(reading, newCalls, startedAt, report)
+    for (const fact of newCalls) {
+      const { caller, callee, transferred_from: first, call_uuid: call } = fact.row
+      if (caller === reading.user) checkOrder(reading, fact, first, startedAt, report)
+      if (callee === reading.user && isJoined(fact))
+        checkOrder(reading, fact, seconds.get(call)?.row.call_uuid, startedAt, report)
+    }
     checkStarted(reading, facts, report)
   }
 }
@@ -25,7 +39,8 @@ function problemsOf({ row, events }: CallFacts, newCalls: readonly CallFacts[]):
   const began = events.filter(({ type }) => type === 'transferring')
   const failed = events.filter(({ type }) => type === 'transfer_failed')
   const problems: string[] = []
-  if (began.length !== newCalls.length) problems.push(`${began.length} transfers began, and ${newCalls.length} calls`)
+  const rung = newCalls.filter((each) => !isJoined(each))
+  if (began.length !== rung.length) problems.push(`${began.length} transfers began, and ${rung.length} calls`)
   const rings = events.filter(({ type }) => type === 'transferring' || type === 'transfer_failed')
   if (rings.some(({ type }, i) => (type === 'transferring') !== (i % 2 === 0)))
     problems.push(`transfers overlap: ${rings.map(({ type, version }) => `${type} (${version})`)}`)
@@ -43,6 +58,28 @@ function problemsOf({ row, events }: CallFacts, newCalls: readonly CallFacts[]):
   return problems
 }
 
+/** A consultation leaves the other sides of the two calls of one person, in one commit. */
+function problemsOfJoined(
+  { row, events }: CallFacts,
+  first: CallFacts | undefined,
+  second: CallFacts | undefined,
+): string[] {
+  if (first === undefined || second === undefined) return ['it became of two calls, and there is only one of them']
+  const by = row.transferred_by ?? ''
+  const [began] = events
+  const sides = [peerOf(first, by), peerOf(second, by)]
+  return [
+    ...([row.caller, row.callee].join() === sides.join()
+      ? []
+      : [`${row.caller} calls ${row.callee}; ${by} left ${sides}`]),
+    ...[first, second].flatMap((former) => {
+      const { call_uuid: call, ended_at: at, end_reason: reason } = former.row
+      const isSo = at === began?.at && reason === 'transferred' && former.events.at(-1)?.by_user === by
+      return isSo ? [] : [`${call} did not end with it, but at ${at}: ${reason}`]
+    }),
+  ]
+}
+
 const isSameCommit = ({ row, reached }: CallFacts, endedAt: number | null, to: string | undefined) =>
   reached.get('accepted') === endedAt && to === row.call_uuid
 
@@ -57,34 +94,36 @@ function problemOfUnanswered(
   return failed.some(({ at }) => at === row.ended_at) ? undefined : `it did not hear that ${row.call_uuid} ended`
 }
 
-/** A participant who is handed over hears that the new call was answered before it hears that the first one is over. */
-function checkOrder(reading: Reading, newCalls: readonly CallFacts[], startedAt: number, report: Report): void {
-  const { user, stretches, requests, states } = reading
-  for (const { row, reached } of newCalls) {
-    const acceptedAt = reached.get('accepted')
-    if (row.caller !== user || acceptedAt === undefined) continue
-    const isOfNew = (call: string | undefined, status: string | undefined) =>
-      call === row.call_uuid && status !== undefined && status !== 'ringing'
-    const known = [...stretches.flatMap(({ pushes }) => pushes), ...requests.flatMap(({ replies }) => replies)].filter(
-      ({ frame: { data, event } }) => event === 'call.accepted' && isOfNew(data?.call_uuid, data?.status),
-    )
-    const listed = states.filter(({ frame }) =>
-      frame.data?.active_calls?.some(({ call_uuid, status }) => isOfNew(call_uuid, status)),
-    )
-    const first = Math.min(...[...known, ...listed].map(({ index }) => index))
-    for (const { from, pushes } of stretches) {
-      const end = pushes.find(
-        ({ frame }) => frame.data?.call_uuid === row.transferred_from && frame.event === 'call.ended',
-      )
-      if (end === undefined || end.index > first) continue
-      // It may be over as well by the time that a new session begins, of which no snapshot says anything.
-      if (startedAt + from + clockSlackMs > acceptedAt) continue
-      report('order', 'the first call ended before the answer of the new one', {
-        user,
-        call: row.call_uuid,
-        at: end.at,
-      })
-    }
+/**
+ * A participant who goes on in another call hears that this one was answered before it hears that the former one is over. Where
+ * two calls became one, it hears so of the call that it is handed over to.
+ */
+function checkOrder(
+  { user, stretches, requests, states }: Reading,
+  { row, reached }: CallFacts,
+  former: string | undefined,
+  startedAt: number,
+  report: Report,
+): void {
+  const acceptedAt = reached.get('accepted')
+  if (acceptedAt === undefined) return
+  const isOfNew = (call: string | undefined, status: string | undefined) =>
+    call === row.call_uuid && status !== undefined && status !== 'ringing'
+  const known = [...stretches.flatMap(({ pushes }) => pushes), ...requests.flatMap(({ replies }) => replies)].filter(
+    ({ frame: { data, event } }) =>
+      (event === 'call.accepted' && isOfNew(data?.call_uuid, data?.status)) ||
+      (event === 'call.transferring' && isOfNew(data?.new_call_uuid, data?.status)),
+  )
+  const listed = states.filter(({ frame }) =>
+    frame.data?.active_calls?.some(({ call_uuid, status }) => isOfNew(call_uuid, status)),
+  )
+  const first = Math.min(...[...known, ...listed].map(({ index }) => index))
+  for (const { from, pushes } of stretches) {
+    const end = pushes.find(({ frame }) => frame.data?.call_uuid === former && frame.event === 'call.ended')
+    if (end === undefined || end.index > first) continue
+    // It may be over as well by the time that a new session begins, of which no snapshot says anything.
+    if (startedAt + from + clockSlackMs > acceptedAt) continue
+    report('order', 'the first call ended before the answer of the new one', { user, call: row.call_uuid, at: end.at })
   }
 }
 
@@ -95,7 +134,10 @@ function checkStarted({ user, requests }: Reading, facts: Facts, report: Report)
     const [reply] = request.replies
     const call = reply?.frame.data?.new_call_uuid
     const from = facts.get(call ?? '')?.row.transferred_from
-    if (from !== request.frame.data?.call_uuid)
-      report('acknowledged', `call.transfer began ${call}; that is of ${from}`, { user, ...(call && { call }) })
+    const { call_uuid: first, to_call_uuid: second } = request.frame.data ?? {}
+    const where = { user, ...(call && { call }) }
+    if (from !== first) report('acknowledged', `call.transfer began ${call}; that is of ${from}`, where)
+    const to = second === undefined ? call : facts.get(second)?.row.transferred_to
+    if (to !== call) report('acknowledged', `call.transfer made ${call} of two calls; ${second} became ${to}`, where)
   }
 }
