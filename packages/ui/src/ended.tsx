@@ -7,16 +7,7 @@ import { useCallUi, useWords } from './provider.tsx'
 import { durationText, isFinal, nameOf } from './words.ts'
 
 /** Errors after which another call would also fail. */
-const finalCodes = new Set([
-  ...[
-    'CALL_PEER_ROLE_NOT_ALLOWED',
-    'ACTION_NOT_ALLOWED',
-    'CALL_TO_SELF',
-    'CALL_ALREADY_ANSWERED',
-    'CALL_NOT_PARTICIPANT',
-  ],
-  ...['AUTH_TOKEN_REQUIRED', 'AUTH_TOKEN_INVALID'],
-])
+const finalCodes = /NOT_ALLOWED$|^AUTH_|TO_SELF|ALREADY_ANSWERED|NOT_PARTICIPANT/
 
 export interface EndedProps {
   ended: EndedCall
@@ -63,7 +54,7 @@ export function Ended({ ended, since: given, closed }: EndedProps) {
         </p>
       )}
       <div className="rw-after">
-        {!(error ? finalCodes.has(error.code) : isFinal(reason)) && (
+        {!(error ? finalCodes.test(error.code) : isFinal(reason)) && (
           <button
             type="button"
             className="rw-answer rw-green"

@@ -1,7 +1,7 @@
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '@ringwire/client/media'
 import { carryMutes, type Transfers } from '@ringwire/client/transfer'
 import type { Call, CallClient } from '@ringwire/client/types'
-import { idle, type LineStates, noCall, type OverState, phaseOf } from './line-state.ts'
+import { idle, type LineStates, type OverState, phaseOf } from './line-state.ts'
 
 interface LineCallOptions {
   readonly media?: CallMediaOptions | undefined
@@ -30,7 +30,7 @@ export function createLineCall(
       if (!two.isLeaving(other.call)) void other.call.resume()
       return
     }
-    change({ ...noCall, phase: 'over', ended: { call, state, since, endedAt: Date.now() }, other: undefined })
+    change({ ...idle, phase: 'over', ended: { call, state, since, endedAt: Date.now() } })
     const next = client.calls.find(rings)
     if (next) ring(next)
   }
@@ -119,6 +119,12 @@ function createTwoCalls(
     if (call && other) change({ ...other, other: { call, media, since } })
   }
 
+  /** The older call comes first. */
+  function both(): readonly Call[] {
+    const { call, other } = get()
+    return client.calls.filter((each) => each === call || each === other?.call)
+  }
+
   return {
     isLeaving: (call: Call): boolean => leaving.includes(call),
     exchange,
@@ -147,21 +153,26 @@ function createTwoCalls(
       join(call, undefined, before)
       if (isOther) exchange()
     },
+    /** The user made the newer one of two calls to ask before a transfer: the page makes no other call during a call. */
+    isConsulted(): boolean {
+      const [, newer] = both()
+      const { transfers } = options()
+      // A call that was transferred here may be outgoing, too.
+      return transfers !== undefined && newer?.direction === 'outgoing' && !transfers.origin(newer)
+    },
     /** Of two answered calls. The older one is transferred: what it is about stays. */
     connectBoth(): void {
-      const { call, other } = get()
-      if (!call || !other || call.state.name === 'ringing' || other.call.state.name === 'ringing') return
-      const both = [call, other.call]
-      const [first, to] = client.calls.filter((each) => both.includes(each))
-      if (!first || !to) return
-      leaving = both
+      const pair = both()
+      const [first, to] = pair
+      if (!first || !to || pair.some(({ state }) => state.name === 'ringing')) return
+      leaving = pair
       options()
         .transfers?.transfer(first, { to })
         .catch(() => {
           leaving = []
           // The other one ended meanwhile, and this one stayed on hold because it was to end, too.
           const { call: left, other: still } = get()
-          if (left?.held && !still && both.includes(left)) void left.resume()
+          if (left?.held && !still && pair.includes(left)) void left.resume()
         })
     },
   }

@@ -39,8 +39,14 @@ export interface LineState {
   readonly devices: DeviceChoice
 }
 
-export const noCall = { call: undefined, media: undefined, since: undefined } as const
-export const idle = { ...noCall, phase: 'idle', ended: undefined, other: undefined } as const
+export const idle = {
+  call: undefined,
+  media: undefined,
+  since: undefined,
+  phase: 'idle',
+  ended: undefined,
+  other: undefined,
+} as const
 
 export function phaseOf({ state }: Call, since?: number | undefined): Phase {
   if (state.name !== 'ringing') return since === undefined ? 'connecting' : 'live'

@@ -130,6 +130,46 @@ test('[XFER1] one of two calls ends before they become one: the call that is lef
   expect([line.get().call, outgoing.call.held]).toEqual([outgoing.call, false])
 })
 
+test('[XFER1] only a call that was made to ask is connected without a question', async () => {
+  const { client, line, outgoing, rings, origins } = await transferable()
+  line.configure({ ...{ busy: 'wait' }, transfers: undefined })
+  const calls = client.calls as Call[]
+  const second = standInCall('outgoing', 'audio')
+  Object.assign(client, { call: () => second.call })
+  line.consult({ userId: 'eva', role: 'agent' })
+  calls.push(second.call)
+  second.become({ name: 'accepted' })
+  // Nothing can be connected without transfers.
+  expect(line.isConsulted()).toBe(false)
+  line.configure({ transfers: { origin: (call: Call) => (origins.has(call) ? {} : undefined) } as never })
+  expect(line.isConsulted()).toBe(true)
+  line.swap()
+  expect(line.isConsulted()).toBe(true)
+  // It was transferred here meanwhile.
+  origins.add(second.call)
+  expect(line.isConsulted()).toBe(false)
+  second.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
+  expect(line.isConsulted()).toBe(false)
+  calls.splice(0, 2, outgoing.call)
+  line.configure({ busy: 'wait', transfers: { origin: () => undefined } as never })
+  const customer = rings('audio')
+  line.holdAndAnswer()
+  customer.become({ name: 'accepted' })
+  expect([line.get().call, line.get().other?.call]).toEqual([customer.call, outgoing.call])
+  expect(line.isConsulted()).toBe(false)
+})
+
+test('[XFER1] while the line is guarded, hanging up asks', async () => {
+  const { line, outgoing } = await transferable()
+  let asked = 0
+  line.guard(() => asked++)
+  line.hangUp()
+  expect([asked, outgoing.asked.includes('end')]).toEqual([1, false])
+  line.guard(undefined)
+  line.hangUp()
+  expect([asked, outgoing.asked.includes('end')]).toEqual([1, true])
+})
+
 test('[XFER1] a transfer is asked of the call in front, and of none', async () => {
   const { line, outgoing, asked } = await transferable()
   line.transfer({ userId: 'eva', role: 'agent' })

@@ -17,6 +17,7 @@ export function createLine(client: CallClient) {
   const { open, ...devices } = createLineDevices(line, () => options.media?.media)
   const calls = createLineCall(client, line, open, optionsNow)
   const { join, take, wait } = calls
+  let ask: (() => void) | undefined
   /** The user's choice: of a call to a group, the peer is the member that answered. */
   const wishes = new WeakMap<Call, CallOptions>()
 
@@ -52,7 +53,11 @@ export function createLine(client: CallClient) {
     decline: (reason?: string): void => {
       if (get().phase === 'incoming') void get().call?.reject(reason)
     },
-    hangUp: (): void => void get().call?.end(),
+    hangUp: (): void => (ask ? ask() : void get().call?.end()),
+    /** While there is an `asks`, it comes in place of hanging up: the user loses more by that than the page shows. */
+    guard(asks: (() => void) | undefined): void {
+      ask = asks
+    },
     /** Hands the other side of the call over to somebody. */
     transfer(target: TransferTarget): void {
       const { call } = get()
@@ -68,14 +73,14 @@ export function createLine(client: CallClient) {
       if (get().phase === 'over') change(idle)
     },
     /** A call at another device goes on here, unless there is a call already. */
-    takeOver: (takeable: Pick<TakeableCall, 'take'>): void => {
+    take: (takeable: Pick<TakeableCall, 'take'>): void => {
       if (!get().call) take(takeable.take())
     },
   }
 }
 
 /** What the user may do with a second call. */
-function secondCallOf({ get }: LineStates, { exchange, join, connectBoth }: LineCall) {
+function secondCallOf({ get }: LineStates, { exchange, join, connectBoth, isConsulted }: LineCall) {
   /** The second call comes to the front, and what is opened for it is what an answer opens. */
   function answerOther(answer: (first: Call, second: Call) => Promise<void>, video: boolean): void {
     const { call, other } = get()
@@ -106,6 +111,7 @@ function secondCallOf({ get }: LineStates, { exchange, join, connectBoth }: Line
     },
     /** The other sides of the two calls go on with each other, and both calls end here. */
     connectBoth,
+    isConsulted,
   }
 }
 

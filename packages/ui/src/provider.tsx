@@ -42,6 +42,7 @@ export interface CallUi {
   place(options: CallOptions): Call
   accept(options?: { video?: boolean }): void
   decline(reason?: string): void
+  /** While a transfer of this side rings, `TransferButton` asks the user first. */
   hangUp(): void
   /** With `busy="wait"`: a second call, which rings during the first one or was put on hold for it. */
   readonly other: LineState['other']
@@ -110,35 +111,17 @@ export function useLine(): LineState {
 /** The current call and what can be done with it. */
 export function useCallUi(): CallUi {
   const { client, line, transfers } = useContextOfCall()
-  const { call, media, phase, since, ended, other } = useLine()
+  const state = useLine()
   const restorable = useRestorable(client)
   return useMemo(
     () => ({
+      ...line,
+      ...state,
       client,
-      call,
-      media,
-      phase,
-      since,
-      ended,
-      other,
       restorable,
-      place: line.place,
-      accept: line.accept,
-      decline: line.decline,
-      hangUp: line.hangUp,
-      holdAndAnswer: line.holdAndAnswer,
-      endAndAnswer: line.endAndAnswer,
-      declineOther: line.declineOther,
-      swap: line.swap,
-      callAgain: line.callAgain,
-      dismiss: line.dismiss,
-      resume: (call) => line.resume(call.resume()),
-      take: line.takeOver,
       transfers,
-      transfer: line.transfer,
-      consult: line.consult,
-      connectBoth: line.connectBoth,
+      resume: (call: RestorableCall) => line.resume(call.resume()),
     }),
-    [client, call, media, phase, since, ended, other, restorable, transfers, line],
+    [client, state, restorable, transfers, line],
   )
 }

@@ -24,13 +24,13 @@ afterAll(async () => {
   await site?.close()
 })
 
-async function three(callType: 'audio' | 'video' = 'video') {
+async function three(callType: 'audio' | 'video' = 'video', more: Record<string, string> = {}) {
   const [annId, benId, evaId, maxId] = ['ann', 'ben', 'eva', 'max'].map(someone) as [string, string, string, string]
   const team = JSON.stringify([
     { userId: evaId, role: 'agent', displayName: 'Eva Stein', about: 'online' },
     { userId: maxId, role: 'agent', displayName: 'Max Abel' },
   ])
-  const agent = { role: 'agent', peer: 'agent', team }
+  const agent = { role: 'agent', peer: 'agent', team, ...more }
   const [ann, ben, eva] = await Promise.all([
     openPerson(browser, site, {
       user: annId,
@@ -48,7 +48,7 @@ async function three(callType: 'audio' | 'video' = 'video') {
   await ben.click(at('accept'))
   await Promise.all([phase(ann, 'live'), phase(ben, 'live')])
   const close = () => Promise.all([ann, ben, eva].map((page) => page.context().close()))
-  return { ann, ben, eva, close }
+  return { ann, ben, eva, benId, close }
 }
 
 const notice = (text: string) => `${at('transfer-notice')}:has-text("${text}")`
@@ -132,6 +132,96 @@ test('[XFER1] who is transferred may stay', async () => {
   await ben.waitForSelector(notice('The transfer was stopped.'))
   await eva.waitForSelector(at('incoming'), { state: 'detached' })
   await Promise.all([receives(ann, ['audio']), receives(ben, ['audio'])])
+  await close()
+}, 240_000)
+
+test('[XFER1] [HOLD1] somebody who is asked first declines: the user reads it, and the call goes on', async () => {
+  const { ann, ben, eva, close } = await three('audio')
+  await ben.click(at('transfer'))
+  await ben.click(`${at('ask-first')}[aria-label="Ask first: Eva Stein"]`)
+  await ann.waitForSelector(at('held-by-peer'))
+  await eva.click(at('reject'))
+  await ben.waitForSelector(`${at('unanswered')}:has-text("Eva Stein declined. The call with Ann Lee goes on.")`)
+  await ann.waitForSelector(at('held-by-peer'), { state: 'detached' })
+  await Promise.all([receives(ann, ['audio']), receives(ben, ['audio'])])
+  await picture(ben, 'unanswered')
+  expect(await serious(ben)).toEqual([])
+  await ben.click(at('close-unanswered'))
+  await ben.waitForSelector(at('unanswered'), { state: 'detached' })
+
+  // The user knows of a call that the user cancelled, and of one that was answered.
+  await ben.click(at('transfer'))
+  await ben.click(`${at('ask-first')}[aria-label="Ask first: Eva Stein"]`)
+  await eva.waitForSelector(at('incoming'))
+  await ben.click(at('hangup'))
+  await talksTo(ben, 'Ann Lee')
+  await ben.click(at('transfer'))
+  await ben.click(`${at('ask-first')}[aria-label="Ask first: Eva Stein"]`)
+  await eva.click(at('accept'))
+  await Promise.all([phase(ben, 'live'), phase(eva, 'live'), talksTo(ben, 'Eva Stein')])
+  await eva.click(at('hangup'))
+  await talksTo(ben, 'Ann Lee')
+  await receives(ann, ['audio'])
+  expect(await ben.locator(at('unanswered')).count()).toBe(0)
+  await close()
+}, 240_000)
+
+test('[XFER1] who hangs up while a transfer rings is asked first, because the transfer would stop', async () => {
+  const { ann, ben, eva, close } = await three('audio')
+  await transferToEva(ben)
+  await eva.waitForSelector(at('incoming'))
+  await ben.waitForSelector(notice('Transferring to Eva Stein …'))
+  await ben.click(at('hangup'))
+  await ben.waitForSelector(`${at('question')}:has-text("Stop the transfer and hang up on Ann Lee?")`)
+  await picture(ben, 'hang-up-question')
+  expect(await serious(ben)).toEqual([])
+  await ben.keyboard.press('Escape')
+  await ben.waitForSelector(at('question'), { state: 'detached' })
+  expect(await focused(ben)).toBe('hangup')
+  await Promise.all([receives(ann, ['audio']), receives(ben, ['audio'])])
+  await ben.click(at('hangup'))
+  await ben.waitForSelector(at('question'))
+  // The answer comes from elsewhere.
+  await eva.click(at('reject'))
+  await ben.waitForSelector(at('question'), { state: 'detached' })
+  await ben.waitForSelector(notice('Eva Stein declined.'))
+
+  await transferToEva(ben)
+  await eva.waitForSelector(at('incoming'))
+  await ben.click(at('hangup'))
+  await ben.click(at('yes'))
+  await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
+  await eva.waitForSelector(at('incoming'), { state: 'detached' })
+  await close()
+}, 240_000)
+
+test('[XFER1] [WAIT1] two customers who do not know each other are connected only after a question', async () => {
+  const { ann, ben, benId, close } = await three('audio', { busy: 'wait', peer: 'customer' })
+  const customer = { role: 'customer', peer: 'agent', team: '[]' }
+  const dan = await openPerson(browser, site, { ...customer, user: someone('dan'), name: 'Dan Roth', calls: benId })
+  await noteConnections(dan)
+  await dan.click(at('call-audio'))
+  await ben.click(at('hold-and-answer'))
+  await ben.waitForSelector(`${at('second-call')}:has-text("Ann Lee is on hold")`)
+  await phase(ben, 'live')
+  expect(await ben.locator(at('connect-both')).count()).toBe(0)
+  await ben.reload()
+  await ben.waitForSelector(`${at('second-call')}:has-text("Ann Lee is on hold")`)
+  await phase(ben, 'live')
+  expect(await ben.locator(at('connect-both')).count()).toBe(0)
+  await ben.click(`${at('transfer')}[aria-label="Connect them"]`)
+  await ben.waitForSelector(`${at('question')}:has-text("Connect Ann Lee with Dan Roth?")`)
+  await picture(ben, 'connect-question')
+  expect(await serious(ben)).toEqual([])
+  await ben.click(at('close-dialog'))
+  await ben.waitForSelector(at('question'), { state: 'detached' })
+  await receives(dan, ['audio'])
+  expect(await ben.locator(at('second-call')).count()).toBe(1)
+  await ben.click(at('transfer'))
+  await ben.click(at('yes'))
+  await Promise.all([talksTo(ann, 'Dan Roth'), talksTo(dan, 'Ann Lee'), phase(ben, 'over')])
+  await Promise.all([receives(ann, ['audio']), receives(dan, ['audio'])])
+  await dan.context().close()
   await close()
 }, 240_000)
 
