@@ -49,7 +49,7 @@ const remedies: Record<ErrorCode, string> = {
   ACTION_NOT_ALLOWED:
     'The token does not list it in `allowed_actions`: ask for another token. Of `presence.watch`: the product does not show it (`ringwire products set --presence peers`), or a role is not in `allowed_peer_role`.',
   CALL_PEER_ROLE_NOT_ALLOWED: 'Have the backend ask for a token whose `allowed_peer_role` is the role of the callee.',
-  CALL_TO_SELF: 'Call somebody else.',
+  CALL_TO_SELF: 'Give another `user_id` or role. The message names the participant that would be both sides.',
   CALL_TYPE_INVALID: 'Correct the client, or leave `call_type` out.',
   CALL_NOT_FOUND: 'Forget the call: it never was, was long ago, or is not of this participant.',
   CALL_NOT_PARTICIPANT:

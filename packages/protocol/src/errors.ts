@@ -65,7 +65,7 @@ export const errors = {
   PAYLOAD_TOO_LARGE: ws('The payload is too large.'),
   ACTION_NOT_ALLOWED: ws('The token does not permit this action.'),
   CALL_PEER_ROLE_NOT_ALLOWED: ws('The callee role is not allowed by the token.'),
-  CALL_TO_SELF: both(400, 'A participant cannot call itself.'),
+  CALL_TO_SELF: both(400, 'Both sides of the call would be the same participant.'),
   CALL_TYPE_INVALID: ws('call_type must match [a-z0-9_-]{1,32}.'),
   CALL_NOT_FOUND: ws('There is no such call.'),
   CALL_NOT_PARTICIPANT: ws('This side or session of the call may not do that.'),

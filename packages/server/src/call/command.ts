@@ -73,7 +73,8 @@ export type CallCommand =
 export type Refusal = {
   readonly ok: false
   readonly code: ErrorCode
-  readonly details: Omit<ErrorBody, 'code' | 'message'>
+  /** `message` replaces that of the code. */
+  readonly details: Omit<ErrorBody, 'code' | 'message'> & { readonly message?: string }
   /** A refused invite may still leave a record [INV5]. */
   readonly steps: readonly Step[]
 }
@@ -89,6 +90,12 @@ export type Decision = Acceptance | Refusal
 
 export function refuse(code: ErrorCode, details: Refusal['details'] = {}, steps: readonly Step[] = []): Refusal {
   return { ok: false, code, details, steps }
+}
+
+/** Both sides would be the same participant, which the message names. */
+export function refuseSelf({ userId, role }: { readonly userId: string; readonly role: string }): Refusal {
+  const message = `Both sides would be ${JSON.stringify(userId)} (${role}). Call another user_id or role.`
+  return refuse('CALL_TO_SELF', { message })
 }
 
 export function unchanged(call: Call): Acceptance {

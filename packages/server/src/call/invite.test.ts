@@ -84,6 +84,13 @@ test('[INV1] action, role, self and type are checked in this order', () => {
   expect(code(rights, { ...alice, role: 'agent' }, '!')).toBe('CALL_TYPE_INVALID')
 })
 
+test('[INV1] who would call itself reads which participant is both sides', () => {
+  const rights = { allowedActions: ['call.invite'], allowedPeerRoles: [alice.role] }
+  expect(checkInvite(rights, alice, alice, undefined)?.details.message).toBe(
+    `Both sides would be "${alice.userId}" (${alice.role}). Call another user_id or role.`,
+  )
+})
+
 test('[INV3] the same call_uuid by the same caller gives the same call, and rings nobody twice', () => {
   const call = ringingCall()
   expect(invite([call], { callUuid: call.callUuid }, call)).toEqual({

@@ -13,7 +13,7 @@ import {
   sideOf,
   takesPartIn,
 } from './call.ts'
-import { type Acceptance, type Actor, byOf, type Refusal, refuse, unchanged } from './command.ts'
+import { type Acceptance, type Actor, byOf, type Refusal, refuse, refuseSelf, unchanged } from './command.ts'
 import { type Notice, ringingData, type Step } from './effects.ts'
 import { over } from './ending.ts'
 import { withLinked } from './linked.ts'
@@ -94,7 +94,7 @@ export function checkInvite(
 ): Refusal | undefined {
   if (!rights.allowedActions.includes('call.invite')) return refuse('ACTION_NOT_ALLOWED')
   if (!rights.allowedPeerRoles.includes(callee.role)) return refuse('CALL_PEER_ROLE_NOT_ALLOWED')
-  if (callee.userId === caller.userId && callee.role === caller.role) return refuse('CALL_TO_SELF')
+  if (callee.userId === caller.userId && callee.role === caller.role) return refuseSelf(callee)
   if (callType != null && (typeof callType !== 'string' || !callTypePattern.test(callType))) {
     return refuse('CALL_TYPE_INVALID', { field: 'call_type' })
   }

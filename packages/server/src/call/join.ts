@@ -11,7 +11,7 @@ import {
   type Side,
   sideOf,
 } from './call.ts'
-import { type Actor, byOf, type Decision, type Refusal, refuse } from './command.ts'
+import { type Actor, byOf, type Decision, type Refusal, refuse, refuseSelf } from './command.ts'
 import type { PeerNews, Step } from './effects.ts'
 import { endedFor } from './ending.ts'
 import { newCall, refuseVerdict } from './invite.ts'
@@ -46,7 +46,7 @@ export function checkJoin(first: Call | undefined, second: Call | undefined, ask
   if ('ok' in two) return ofSecond(two)
   const pair: Pair = { first: one.call, second: two.call, sides: [one.side, two.side] }
   const [, callee] = leftOf(pair)
-  if (sideOf(pair.first, callee) !== undefined) return refuse('CALL_TO_SELF')
+  if (sideOf(pair.first, callee) !== undefined) return refuseSelf(callee)
   const unfit = checkTransferable(pair.first, one.side)
   if (unfit !== undefined) return unfit
   const unfitSecond = checkTransferable(pair.second, two.side)

@@ -15,7 +15,7 @@ import {
   type Transferred,
   takesPartIn,
 } from './call.ts'
-import { type Actor, byOf, type Decision, type Refusal, refuse } from './command.ts'
+import { type Actor, byOf, type Decision, type Refusal, refuse, refuseSelf } from './command.ts'
 import { calleeIdOf, type Notice, type PeerNews, type Step } from './effects.ts'
 import { firstRings, type InviteCommand, newCall, refuseVerdict } from './invite.ts'
 import { beganFor } from './places.ts'
@@ -62,7 +62,7 @@ function seatOf(call: AnsweredCall, side: Side): Place {
 export function checkTransfer(first: Call | undefined, asker: Transferrer, target: Participant): Refusal | Own {
   const own = checkOwn(first, asker)
   if ('ok' in own) return own
-  if (sideOf(own.call, target) !== undefined) return refuse('CALL_TO_SELF')
+  if (sideOf(own.call, target) !== undefined) return refuseSelf(target)
   return checkTransferable(own.call, own.side) ?? own
 }
 

@@ -366,6 +366,8 @@ export function checkInviteRights(machine: Machine): number {
   const noRole = { ...rights, allowedPeerRoles: ['doctor'] }
   const neither = { ...others, allowedPeerRoles: [] }
   const typeInvalid = { code: 'CALL_TYPE_INVALID', details: { field: 'call_type' } }
+  const message = `Both sides would be "${alice.userId}" (${alice.role}). Call another user_id or role.`
+  const toSelf = { code: 'CALL_TO_SELF', details: { message } }
   const cases = [
     { rights, callee: bob, type: undefined, refused: undefined },
     { rights, callee: bob, type: null, refused: undefined },
@@ -379,8 +381,8 @@ export function checkInviteRights(machine: Machine): number {
       type,
       refused: typeInvalid,
     })),
-    { rights, callee: alice, type: 'video', refused: { code: 'CALL_TO_SELF', details: {} } },
-    { rights, callee: alice, type: 'V', refused: { code: 'CALL_TO_SELF', details: {} } },
+    { rights, callee: alice, type: 'video', refused: toSelf },
+    { rights, callee: alice, type: 'V', refused: toSelf },
     { rights: noRole, callee: bob, type: 'video', refused: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', details: {} } },
     { rights: noRole, callee: alice, type: 'V', refused: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', details: {} } },
     { rights: others, callee: bob, type: 'video', refused: { code: 'ACTION_NOT_ALLOWED', details: {} } },
