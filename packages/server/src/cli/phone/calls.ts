@@ -81,7 +81,8 @@ export function createPhoneCalls(): PhoneCalls {
     },
     says({ event, request_id = '', data }) {
       if (event === 'call.invite') {
-        invited.set(request_id, nameOf(textOf(data, 'callee_user_id'), textOf(data, 'callee_role')))
+        const callee = textOf(data, 'callee_group') || textOf(data, 'callee_user_id')
+        invited.set(request_id, nameOf(callee, textOf(data, 'callee_role')))
       }
       const uuid = textOf(data, 'call_uuid')
       const call = known.get(uuid)

@@ -20,6 +20,7 @@ running service:
   $ ringwire phone --product shop --user ben --role agent --peer-role customer
 
 Then in the first: invite ben. In the second: accept. In either: end. help lists the rest.
+invite --group support calls a group (ringwire groups) in place of a person.
 Each envelope is a line on standard output: > sent, < received. If lines come from a file or a pipe, wait EVENT
 holds the next ones back: printf 'invite ben\\nwait call.accepted\\nend\\n' | ringwire phone …
 wait has no limit: it lasts until the event comes or the connection ends. No phone hears call.connected, on either side.

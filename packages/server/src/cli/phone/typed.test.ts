@@ -22,6 +22,14 @@ describe('what is typed', () => {
       sent('call.invite', { callee_user_id: 'ben b', callee_role: 'boss', call_type: 'video' }),
     )
     expect(read('invite')).toEqual(mistake('whom?'))
+    expect(read('invite --group support')).toEqual(
+      sent('call.invite', { callee_group: 'support', callee_role: 'agent' }),
+    )
+    expect(read('invite --group "night shift" boss video')).toEqual(
+      sent('call.invite', { callee_group: 'night shift', callee_role: 'boss', call_type: 'video' }),
+    )
+    expect(read('invite --group')).toEqual(mistake('which group?'))
+    expect(setUp(['a', 'b']).read('invite --group x')).toEqual(mistake('The token may call a, b.'))
     expect(setUp(['a', 'b']).read('invite ben')).toEqual(mistake('The token may call a, b.'))
     expect(setUp([]).read('invite ben')).toEqual(mistake('which role?'))
   })

@@ -29,15 +29,22 @@ interface Word {
 /** Without CALL, the newest call that the verb can be meant for. */
 const words: Readonly<Record<string, Word>> = {
   invite: {
-    usage: 'invite USER [ROLE] [CALL_TYPE]',
-    meaning: 'call somebody; ROLE may be left out if the token may only call one role',
-    read: ([user, role, type], { peerRoles }) => {
+    usage: 'invite USER|--group NAME [ROLE] [CALL_TYPE]',
+    meaning: 'call somebody, or a group; ROLE may be left out if the token may only call one role',
+    read: (args, { peerRoles }) => {
+      const isGroup = args[0] === '--group'
+      const [name, role, type] = isGroup ? args.slice(1) : args
       const [only, ...others] = peerRoles
       const callee = role ?? (others.length === 0 ? only : undefined)
-      if (user === undefined) return mistake('invite USER [ROLE]: whom?')
-      if (callee === undefined) return mistake(`invite USER ROLE: which role? The token may call ${list(peerRoles)}.`)
+      if (name === undefined)
+        return mistake(isGroup ? 'invite --group NAME [ROLE]: which group?' : 'invite USER [ROLE]: whom?')
+      if (callee === undefined) {
+        const usage = isGroup ? 'invite --group NAME ROLE' : 'invite USER ROLE'
+        return mistake(`${usage}: which role? The token may call ${list(peerRoles)}.`)
+      }
+      const whom = isGroup ? { callee_group: name } : { callee_user_id: name }
       const call_type = type === undefined ? {} : { call_type: type }
-      return send('call.invite', { callee_user_id: user, callee_role: callee, ...call_type })
+      return send('call.invite', { ...whom, callee_role: callee, ...call_type })
     },
   },
   accept: verb('accept', 'accept [CALL]', 'answer the call that rings here'),
