@@ -103,7 +103,9 @@ test('[guide] the line is set up in plain HTTP, and in Node', async () => {
   const setup = startProcess([process.execPath, `${directory.path}/setup.mjs`], { ...env, BACKEND: backend })
   const [, webhook = '', asked = ''] = await setup.waitFor(/^export WEBHOOK_SECRET=(\S+) INVITE_SECRET=(\S+)$/m)
   expect(await setup.exited).toBe(0)
-  // The secret of questions stays; each endpoint has its own.
+  // The endpoint that plain HTTP made has a new secret, and no other endpoint was made.
+  const { data } = JSON.parse(await shell('curl -sf -K ringwire.curl "$RINGWIRE_URL/v1/server/webhooks"'))
+  expect(data.map(({ id }: { id: string }) => id)).toEqual([endpoint.id])
   expect([asked, webhook === endpoint.secret]).toEqual([product.invite_secret, false])
   Object.assign(env, { WEBHOOK_SECRET: webhook, INVITE_SECRET: asked })
   await startLine(always)
