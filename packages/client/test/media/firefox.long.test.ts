@@ -100,6 +100,32 @@ for (const pairing of pairings) {
       await close()
     }, 240_000)
 
+    test('[HOLD1] each side puts the call on hold: no packet of it arrives meanwhile, and its media comes back', async () => {
+      const { customer, agent, connect, expectMedia, close } = await openPair(pairing)
+      await connect('video')
+      for (const [holding, other] of [
+        [customer, agent],
+        [agent, customer],
+      ] as const) {
+        await expectMedia(1, ['audio', 'video'])
+        await holding.page.evaluate(() => window.phone.call?.hold())
+        await other.page.waitForFunction(() => window.phone.call?.peerState.held === true)
+        // What was on its way has come.
+        await other.page.waitForFunction(() => window.phone.media?.state.name === 'silent')
+        const [before, after] = await other.page.evaluate(async () => {
+          const before = await window.phone.totals()
+          await window.phone.pause(3_000)
+          return [before, await window.phone.totals()]
+        })
+        expect([after.audioPackets, after.videoPackets]).toEqual([before.audioPackets, before.videoPackets])
+        expect(await holding.page.evaluate(() => window.phone.media?.state.slots.audio.name)).toBe('live')
+        await holding.page.evaluate(() => window.phone.call?.resume())
+        await other.page.waitForFunction(() => window.phone.call?.peerState.held === false)
+      }
+      await expectMedia(3, ['audio', 'video'])
+      await close()
+    }, 240_000)
+
     test('each side shares its screen in place of its camera, and stops', async () => {
       const { customer, agent, connect, expectMedia, close } = await openPair(pairing)
       await connect('video')
