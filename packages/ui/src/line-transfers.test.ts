@@ -131,8 +131,9 @@ test('[XFER1] one of two calls ends before they become one: the call that is lef
 })
 
 test('[XFER1] only a call that was made to ask is connected without a question', async () => {
-  const { client, line, outgoing, rings, origins } = await transferable()
-  line.configure({ ...{ busy: 'wait' }, transfers: undefined })
+  const { client, line, outgoing, rings, origins, environment, transfers } = await transferable()
+  const options = { media: { environment, storage: null }, busy: 'wait' } as const
+  line.configure(options)
   const calls = client.calls as Call[]
   const second = standInCall('outgoing', 'audio')
   Object.assign(client, { call: () => second.call })
@@ -141,7 +142,7 @@ test('[XFER1] only a call that was made to ask is connected without a question',
   second.become({ name: 'accepted' })
   // Nothing can be connected without transfers.
   expect(line.isConsulted()).toBe(false)
-  line.configure({ transfers: { origin: (call: Call) => (origins.has(call) ? {} : undefined) } as never })
+  line.configure({ ...options, transfers })
   expect(line.isConsulted()).toBe(true)
   line.swap()
   expect(line.isConsulted()).toBe(true)
@@ -151,7 +152,6 @@ test('[XFER1] only a call that was made to ask is connected without a question',
   second.become({ name: 'over', status: 'ended', reason: 'hangup', by: null })
   expect(line.isConsulted()).toBe(false)
   calls.splice(0, 2, outgoing.call)
-  line.configure({ busy: 'wait', transfers: { origin: () => undefined } as never })
   const customer = rings('audio')
   line.holdAndAnswer()
   customer.become({ name: 'accepted' })

@@ -18,6 +18,8 @@ export function Modal({ className, dialog, title, testId, closed, children }: Mo
   useEffect(() => {
     const element = dialog.current
     element?.showModal()
+    // A key that opened it may still be held: it must not press the button that acts.
+    element?.querySelector<HTMLElement>('input, .rw-quiet')?.focus()
     return () => element?.close()
   }, [dialog])
   return (
