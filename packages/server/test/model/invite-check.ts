@@ -359,6 +359,12 @@ export function checkInvites(machine: Machine, oneOf = 1): { cases: number; rows
   return { cases, rowsUsed: used.size }
 }
 
+/** Who would be both sides reads that in the error [INV1]. */
+export const toSelf = ({ userId, role }: Participant) => ({
+  code: 'CALL_TO_SELF',
+  details: { message: `Both sides would be "${userId}" (${role}). Call another user_id or role.` },
+})
+
 /** The checks that need no call, each by itself and the earlier before the later [INV1]. */
 export function checkInviteRights(machine: Machine): number {
   const rights = { allowedActions: ['call.accept', 'call.invite'], allowedPeerRoles: ['agent', 'customer'] }
@@ -366,8 +372,6 @@ export function checkInviteRights(machine: Machine): number {
   const noRole = { ...rights, allowedPeerRoles: ['doctor'] }
   const neither = { ...others, allowedPeerRoles: [] }
   const typeInvalid = { code: 'CALL_TYPE_INVALID', details: { field: 'call_type' } }
-  const message = `Both sides would be "${alice.userId}" (${alice.role}). Call another user_id or role.`
-  const toSelf = { code: 'CALL_TO_SELF', details: { message } }
   const cases = [
     { rights, callee: bob, type: undefined, refused: undefined },
     { rights, callee: bob, type: null, refused: undefined },
@@ -381,8 +385,8 @@ export function checkInviteRights(machine: Machine): number {
       type,
       refused: typeInvalid,
     })),
-    { rights, callee: alice, type: 'video', refused: toSelf },
-    { rights, callee: alice, type: 'V', refused: toSelf },
+    { rights, callee: alice, type: 'video', refused: toSelf(alice) },
+    { rights, callee: alice, type: 'V', refused: toSelf(alice) },
     { rights: noRole, callee: bob, type: 'video', refused: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', details: {} } },
     { rights: noRole, callee: alice, type: 'V', refused: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', details: {} } },
     { rights: others, callee: bob, type: 'video', refused: { code: 'ACTION_NOT_ALLOWED', details: {} } },

@@ -20,7 +20,7 @@ import type { Step } from '../../src/call/effects.ts'
 import type { InviteCommand } from '../../src/call/invite.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { difference, transitionOf } from './expected.ts'
-import { commandOf } from './invite-check.ts'
+import { commandOf, toSelf } from './invite-check.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import { beganFor } from './transfer-check.ts'
 
@@ -203,7 +203,7 @@ function* ofOthers([one, two]: readonly [Side, Side], ask: Ask): Generator<Situa
   const transferring = { to: uuidOf(94), by: 'caller' } as const
   yield ask('the first rings elsewhere', first({ transferring }), second(), state('accepted'))
   yield ask('the second does', first(), second({ transferring, status: 'connected' }), state('connected', { field }))
-  yield ask('with the same one', first(), callWith(alices, two, secondUuid), { code: 'CALL_TO_SELF' })
+  yield ask('with the same one', first(), callWith(alices, two, secondUuid), toSelf(alice))
   const by = { userId: 'erin', role: 'agent', displayName: null }
   const from = { from: uuidOf(95), by, firstStartedAt: start - 7, secondStartedAt: start - 9 }
   yield ask('of transfers', first({ transferred: from }), second({ transferred: from }))

@@ -22,7 +22,7 @@ import { type CalledGroup, decideInvite, type InviteCommand } from '../../src/ca
 import type { Transferrer } from '../../src/call/transfer.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { byActor, difference, transitionOf } from './expected.ts'
-import { commandOf } from './invite-check.ts'
+import { commandOf, toSelf } from './invite-check.ts'
 import { type Machine, strict, violated } from './machine.ts'
 
 /**
@@ -185,7 +185,7 @@ function* firstsOf(by: Side): Generator<Situation> {
   yield ask('oneself cannot', firstCall({ [place(by)]: heldBy(asker) }))
   for (const self of [alice, bob]) {
     const invite = inviteFor(named(self))
-    yield ask(`to ${self.userId}`, firstCall(), { code: 'CALL_TO_SELF' }, { invite })
+    yield ask(`to ${self.userId}`, firstCall(), toSelf(self), { invite })
   }
   for (const side of sides) {
     const transferring = { to: uuidOf(84), by: side }
