@@ -12,7 +12,7 @@ export async function becomes(read: () => Promise<unknown>, expected: unknown, m
     last = await read()
     return expected instanceof RegExp
       ? typeof last === 'string' && expected.test(last)
-      : Bun.deepEquals(last, expected, true)
+      : Bun.deepEquals(last, expected)
   }
   await until(() => `${Bun.inspect(last)} becomes ${Bun.inspect(expected)}`, isSo, ms)
 }
