@@ -147,6 +147,8 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
       tracks[kind] = track
       if (kind === 'video') isScreen = ofScreen
       if (track) wanted.add(kind)
+      // The next connection may be on its way, and takes what is there then.
+      if (connection?.signalingState === 'closed') return
       const target = transceiverOf(connection, kind)
       if (target) await put(target, kind)
       else if (track && connection?.remoteDescription) add(kind)

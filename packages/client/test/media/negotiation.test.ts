@@ -425,3 +425,39 @@ test('a restart of ICE names the DTLS role that was settled, so that no answer c
     })
   })
 }, 240_000)
+
+test('a camera that opens while a new connection takes the offer of a peer whose page was loaded again is sent on that one', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, until } = window.loopback
+      let opens: (() => Promise<void>) | undefined
+      let failure: unknown
+      class Connection extends RTCPeerConnection {
+        override async setRemoteDescription(description: RTCSessionDescriptionInit): Promise<void> {
+          const open = opens
+          opens = undefined
+          await open?.().catch((error) => {
+            failure = String(error)
+          })
+          await super.setRemoteDescription(description)
+        }
+      }
+      const { MediaStream } = window
+      const environment = { RTCPeerConnection: Connection, MediaStream, mediaDevices: navigator.mediaDevices }
+      const pair = createPair('audio', { incoming: { environment } })
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+      const { connection } = pair.callee
+      opens = () => pair.callee.start({ audio: true, video: true })
+      const { media } = pair.reload('outgoing', pair.caller)
+      await media.start()
+      await until(() => media.state.receiving.video)
+      const isNew = pair.callee.connection !== connection
+      const { errors } = pair
+      pair.close()
+      return { failure, errors, isNew }
+    })
+    expect(found).toEqual({ failure: undefined, errors: [], isNew: true })
+  })
+}, 240_000)
