@@ -75,8 +75,8 @@ const ofDelivery: readonly Mutation[] = [
   {
     name: 'the outbox is never looked through',
     file: outbox,
-    find: 'const left = await store.claim(claimSize)',
-    put: 'const left: readonly Left[] = []',
+    find: 'await Promise.all([store.claim(claimSize), store.oldest()])',
+    put: '[[], await store.oldest()] as const',
     mix: 'own',
   },
   {

@@ -20,6 +20,12 @@ export function checkStreams(
     const callee = facts.get(data?.call_uuid ?? '')?.row.callee
     return apart.has((event === 'call.alerting' ? (data?.by?.user_id ?? callee) : data?.from_user_id) ?? '')
   }
+  // A phone says in each turn of its member that it rings [GROUP1].
+  const ofTurns = ({ event, data }: Frame) =>
+    event === 'call.alerting' &&
+    (facts
+      .get(data?.call_uuid ?? '')
+      ?.events.filter(({ type, member }) => type === 'turn' && member === data?.by?.user_id).length ?? 0) > 1
   for (const reading of readings) {
     const { user } = reading
     for (const { frame, at } of reading.strange) {
@@ -27,7 +33,8 @@ export function checkStreams(
     }
     for (const stretch of reading.stretches) checkNumbers(stretch, report)
     for (const session of reading.sessions) {
-      checkDoubles(session, (first) => ofSeveral(first.frame) || mayComeAgain(first), report)
+      const isAllowed = (first: SeenPush) => ofSeveral(first.frame) || ofTurns(first.frame) || mayComeAgain(first)
+      checkDoubles(session, isAllowed, report)
       checkVersions(session, report)
       checkReplies(session, report)
     }
