@@ -150,11 +150,12 @@ function literalsIn(source: string): string[][] {
   return found
 }
 
+/** Where several reads go in one statement, their parameters have other numbers. */
 const patternOf = (text: string) =>
   text
     .trim()
     .split(/\s+/)
-    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\\\$\d+/g, '\\$\\d+'))
     .join('\\s+')
     .replace(/^/, '\\s*')
     .replace(/$/, '\\s*')
