@@ -13,8 +13,14 @@ export interface Job {
 
 const scenarioFile = 'packages/server/test/scenarios/scenarios.test.ts'
 
-/** The long ones choose their browser themselves, or would show nothing more with another one. */
-const isForBoth = (job: Job) => usesBrowser(job) && !job.file.endsWith('.long.test.ts')
+/**
+ * What people's browser does otherwise than the one without windows: devices, media, tabs and pages that go to sleep. Everything
+ * else on a page is the same there, and pages are tested one after another.
+ */
+const isForBoth = ({ file }: Job) =>
+  /^packages\/(client\/test\/media\/(calls|devices|hold|pages)|demo\/test\/(calls|connection)|server\/test\/operators\/page)\.test\.ts$/.test(
+    file,
+  )
 
 const inFullBrowser = (job: Job): Job => ({
   ...job,
@@ -24,7 +30,7 @@ const inFullBrowser = (job: Job): Job => ({
 
 /**
  * The jobs of `npm test`, or of `npm run test:all`, whose names hold one of the words; the longest begin first. With
- * `bothBrowsers` the tests of pages run a second time, in the browser that people have.
+ * `bothBrowsers` some tests of pages run a second time, in the browser that people have.
  */
 export function findJobs(
   root: string,
@@ -56,7 +62,7 @@ export function usesService({ file }: Job): boolean {
 
 /** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
 export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
-  return /^(packages\/((demo|ui)\/test|server\/test\/operators|create-ringwire\/test\/create|client\/test\/(browser|docs|media|react))|examples\/test\/(quickstart|callcenter)|site\/test)\b/.test(
+  return /^(packages\/((demo|ui)\/test|server\/test\/operators|create-ringwire\/test\/create|client\/test\/(browser|docs|media\/(?!engine\.test)|react))|examples\/test\/(quickstart|callcenter)|site\/test)\b/.test(
     file,
   )
 }

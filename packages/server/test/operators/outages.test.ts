@@ -3,6 +3,7 @@ import { openBrowser } from '@ringwire/testkit/browser'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import type { Browser } from 'playwright-core'
+import { makeVapidKey } from '../../src/config/push-keys.ts'
 import { adminUrlOf } from '../admin/observed.ts'
 import { createBox } from '../cli/command.ts'
 import { worldFor } from '../failures/world.ts'
@@ -14,6 +15,9 @@ const world = worldFor({
   env: {
     ...{ RINGWIRE_ADMIN_PORT: '0', RINGWIRE_ADMIN_TOKEN: token, RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' },
     RINGWIRE_RING_TIMEOUT_MS: '5000',
+    // It can push: so it looks for devices, and knows that there is none.
+    RINGWIRE_VAPID_PRIVATE_KEY: makeVapidKey().privateKey,
+    RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
   },
 })
 const box = createBox()
