@@ -10,9 +10,7 @@ export async function becomes(read: () => Promise<unknown>, expected: unknown, m
   let last: unknown
   const isSo = async () => {
     last = await read()
-    return expected instanceof RegExp
-      ? typeof last === 'string' && expected.test(last)
-      : Bun.deepEquals(last, expected)
+    return expected instanceof RegExp ? typeof last === 'string' && expected.test(last) : Bun.deepEquals(last, expected)
   }
   await until(() => `${Bun.inspect(last)} becomes ${Bun.inspect(expected)}`, isSo, ms)
 }
