@@ -136,7 +136,7 @@ test('[ADM2] [XFER1] an answered call is transferred, and the page says why it c
   expect(await page.isDisabled(confirm)).toBe(true)
   await page.fill('dialog[open] [data-testid=to-name]', ids.ben)
   await page.click(confirm)
-  await page.waitForSelector('dialog[open] [role=alert]:has-text("Both sides would be")')
+  await page.waitForSelector('dialog[open] [role=alert]:has-text("would be the same participant")')
   expect(await operator.look('transfer')).toEqual([])
   await page.fill('dialog[open] [data-testid=to-name]', ids.eva)
   await page.click(confirm)
