@@ -10,9 +10,9 @@ interface Asked {
 }
 
 /**
- * Reads of one group that are asked for in one turn of the event loop go in one statement. A read names its columns, and each of
- * them is a text, a number or a truth value, for its rows come as JSON. One that nobody asks for in a turn is not carried out
- * in it.
+ * Reads of one group that are asked for in one turn of the event loop go in one statement; a single one goes as it is. A read
+ * names its columns, and each of them is a text, a number or a truth value, for its rows may come as JSON. One that nobody asks
+ * for in a turn is not carried out in it.
  */
 export function createGlances(connections: Connections, groups: readonly (readonly string[])[]): Look {
   const looks = new Map<string, Look>()
@@ -31,7 +31,16 @@ function createGlance(connections: Connections, reads: readonly string[]): Look 
   function send(): void {
     const turn = asked
     asked = new Map()
-    if (turn.size === 0) return
+    const [first, second] = turn
+    if (first === undefined) return
+    // Alone it is a statement of its own, which costs the server less.
+    if (second === undefined) {
+      const [text, { values, resolve, reject }] = first
+      connections.run(text, values, { repeatable: true }).then(resolve, reject)
+    } else sendTogether(turn)
+  }
+
+  function sendTogether(turn: ReadonlyMap<string, Asked>): void {
     const values = reads.flatMap((text, i) => {
       const { values } = turn.get(text) ?? {}
       return [values !== undefined, ...(values ?? Array.from({ length: sizes[i] ?? 0 }, () => null))]
