@@ -189,7 +189,7 @@ const missingOf = (names) => names.filter((name) => findSystemProgram(name) === 
 
 /** Only one process of this machine at a time: apt-get gives up at once where another one updates its lists. */
 function installMissing(names) {
-  // Whoever had the lock before may have brought some of them.
+  // Another process that had the lock before may have installed some of them.
   const missing = missingOf(names)
   if (missing.length === 0) return
   console.error(`Installing ${missing.join(', ')} (apt-get) …`)

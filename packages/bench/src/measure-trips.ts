@@ -10,7 +10,7 @@ import { COUNTING, readTally, type Tally, tallyBetween, withoutIdle } from './ta
 const IDLE_MS = 60_000
 /** After a start, and after calls: timelines, and what PostgreSQL cleans up. */
 const SETTLE_MS = 5_000
-/** So few a second, on each pair in turn, that one is over before the next one begins. */
+/** One call is over before the next one begins on another pair. */
 const CALLS_A_SECOND = 4
 const PAIRS = 8
 const WARMUP_PAIRS = 100
@@ -18,7 +18,7 @@ const CALLS = 5 * PAIRS
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 /** A statement that comes less often than this in a call is not shown. */
 const LEAST = 0.05
-/** So much of a statement's text is shown. */
+/** A longer text of a statement is cut, in characters. */
 const SHOWN = 88
 
 /** What nodes asked in a time, and the CPU time of them and of the stores. */
@@ -33,7 +33,7 @@ export interface Span {
 export interface Asked {
   readonly nodes: number
   readonly idle: Span
-  /** For each call, without what goes on beside it. */
+  /** For each call. What an idle service asks in the same time is subtracted. */
   readonly call: Tally
 }
 

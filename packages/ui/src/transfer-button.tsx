@@ -30,7 +30,7 @@ export function TransferButton({ className, search }: TransferButtonProps) {
   const isRinging = transfer?.name === 'asked' || transfer?.name === 'ringing'
   const areTwo = isAnswered && other?.media !== undefined
   const closed = () => setOpen(undefined)
-  // What it is about may end, or change, behind the dialog.
+  // The call that the dialog is about may end or change while it is open.
   // biome-ignore lint/correctness/useExhaustiveDependencies: of another call it begins anew
   useEffect(closed, [call, other?.call, isRinging])
   useEffect(() => {

@@ -110,7 +110,7 @@ for (const pairing of pairings) {
         await expectMedia(1, ['audio', 'video'])
         await holding.page.evaluate(() => window.phone.call?.hold())
         await other.page.waitForFunction(() => window.phone.call?.peerState.held === true)
-        // What was on its way has come.
+        // The packets that were on their way have come.
         await other.page.waitForFunction(() => window.phone.media?.state.name === 'silent')
         const [before, after] = await other.page.evaluate(async () => {
           const before = await window.phone.totals()

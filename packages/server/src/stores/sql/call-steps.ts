@@ -115,7 +115,7 @@ export function createCallSteps({ reads, commit, stepRows, limitMs, monotonic }:
       const deadline = monotonic() + limitMs
       const keys = [...new Set([participantKey(caller), participantKey(callee)])].sort()
       const basis = async (attempt: number, hasWaited: boolean) => {
-        // Whoever had the locks has changed it, most likely.
+        // The invite that had the locks before has changed the situation, most likely.
         const before = attempt === 0 && !hasWaited ? foreseen : undefined
         const situation = before ?? (await reads.situation(caller, callee, callUuid, deadline))
         situation.live.forEach(known.note)

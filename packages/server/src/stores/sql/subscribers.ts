@@ -128,7 +128,7 @@ export interface StuckRow extends DeliveryRow {
 
 export const stuckOf = (row: StuckRow) => ({ ...recordOf(row), product: row.product, url: row.url })
 
-/** The pending deliveries of an endpoint, the oldest first, of which one that failed is looked for among so many. */
+/** A failed delivery is looked for among this number of pending deliveries of an endpoint, the oldest first. */
 export const stuckLookedAt = 1_000
 
 export interface EndpointRow {
