@@ -4,7 +4,7 @@ import type { Frame } from './recording.ts'
  * What a relay of these runs says: `call counter`, or `call counter length` of a long one. On the wire that is filled up to
  * its length; recordings have it without.
  */
-function textOf({ data }: Frame): string | undefined {
+export function textOf({ data }: Frame): string | undefined {
   return data?.sdp?.sdp ?? data?.candidate?.candidate
 }
 

@@ -1,5 +1,5 @@
 import { type FaultRecord, type Frame, type Header, isRelay, type Trace } from '../recording.ts'
-import { lengthOf, markOf } from '../relay-text.ts'
+import { lengthOf, textOf } from '../relay-text.ts'
 import { type Facts, sideOf } from './facts.ts'
 import { clockSlackMs, evictionShowsMs, type Report } from './findings.ts'
 import { outcomeOf, type Reading, read, type SeenState, type Stretch } from './reading.ts'
@@ -156,19 +156,22 @@ function goneAt({ at }: SeenState, { reading, header }: Case): number {
 function missedBy({ at, index }: SeenState, { from, pushes }: Stretch, known: Case): Sent[] {
   const { reading, sent, facts, header } = known
   const seen = reading.stretches.flatMap((stretch) => stretch.pushes).filter((push) => push.index < index)
-  const came = new Set(
-    seen.filter(({ frame }) => isRelay(frame)).map(({ frame }) => nameOf(frame, frame.data?.from_user_id)),
+  const came = Map.groupBy(
+    seen.filter(({ frame }) => isRelay(frame)),
+    ({ frame }) => nameOf(frame, frame.data?.from_user_id),
   )
   const lastAt = pushes.findLast(({ frame }) => frame.seq !== undefined)?.at ?? from
   return sent.filter(({ sender, frame, firstAt }) => {
     const endedAt = facts.get(frame.data?.call_uuid ?? '')?.row.ended_at ?? Number.POSITIVE_INFINITY
     const isOpen = firstAt <= at && endedAt + clockSlackMs > header.startedAt + lastAt
-    return isOpen && !came.has(nameOf(frame, sender))
+    const hasCome = came.get(nameOf(frame, sender))?.pop() !== undefined
+    return isOpen && !hasCome
   })
 }
 
+/** Of several phones of one person each has a counter of its own, so two relays may have one name. */
 function nameOf(frame: Frame, sender: string | undefined): string {
-  return `${frame.data?.call_uuid} ${sender} ${markOf(frame)}`
+  return `${frame.data?.call_uuid} ${sender} ${textOf(frame)}`
 }
 
 function receiverOf({ frame, sender }: Sent, facts: Facts): string | undefined {
