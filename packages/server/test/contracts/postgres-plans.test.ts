@@ -58,6 +58,7 @@ import {
   pruneSql as pruneHooksSql,
   putOffSql,
   settleSql,
+  stuckSql,
 } from '../../src/stores/postgres/webhooks.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
@@ -178,6 +179,7 @@ describe('every read finds its rows through an index', () => {
     ['[HOOK3] webhooks that are due', claimHooksSql, ['[{"endpoint_id":"e","count":10}]', 30_000]],
     ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"pending","after_ms":1,"at":1}]']],
     ['[HOOK3] endpoints with webhooks that are due', dueSql, []],
+    ['[ADM2] webhooks that fail', stuckSql, []],
     ['[HOOK3] webhooks that wait behind another', putOffSql, ['["e"]']],
     ['[HOOK1] webhooks of an endpoint', deliveriesSql(), ['e', '~', 50]],
     ['[HOOK1] webhooks of one status', deliveriesSql('failed'), ['e', '~', 50]],

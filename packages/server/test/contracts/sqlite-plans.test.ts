@@ -36,7 +36,7 @@ import {
   pruneSql,
   putOffSql,
 } from '../../src/stores/sqlite/webhook-writes.ts'
-import { deliveriesSql, dueSql } from '../../src/stores/sqlite/webhooks.ts'
+import { deliveriesSql, dueSql, stuckSql } from '../../src/stores/sqlite/webhooks.ts'
 
 /** What SQLite says it will do for each read. */
 const byUuid = 'SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)'
@@ -159,6 +159,14 @@ describe('every read finds its rows through an index', () => {
       search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
       search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
       search('one USING COVERING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+    ])
+    const stuck = plan(stuckSql).filter((step) => /SEARCH (?:webhook_deliveries|d|e) /.test(step))
+    expect(stuck).toEqual([
+      search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
+      search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
+      `${search('e USING INDEX sqlite_autoindex_webhook_endpoints_1', 'id=?')} LEFT-JOIN`,
+      `${search('d USING INDEX sqlite_autoindex_webhook_deliveries_1', 'id=?')} LEFT-JOIN`,
+      search('webhook_deliveries USING INDEX webhook_deliveries_by_status', 'endpoint_id=? AND status=?'),
     ])
     expect(plan(changedSql).filter((step) => /webhook_endpoints/.test(step))).toEqual([
       search('webhook_endpoints USING INDEX webhook_endpoints_in_order', '(revision,id)>(?,?)'),

@@ -10,6 +10,7 @@ import {
   type Attempted,
   type Claimed,
   claimMs,
+  type Delivery,
   newDeliveryId,
   type WebhookEndpoint,
   type WebhookStore,
@@ -435,6 +436,27 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(await hooks().due()).toEqual([due.id])
       await harness.pass(60_000)
       expect(new Set(await hooks().due())).toEqual(new Set([due.id, later.id]))
+    })
+
+    test('[ADM2] the oldest delivery that failed and waits is found of each enabled endpoint, and no other', async () => {
+      const [failing, waits, mended, off] = [endpoint(), endpoint(), endpoint(), endpoint()]
+      await add(failing, waits, mended, off)
+      const made = (endpointId: string, id: string): Delivery => ({
+        ...{ id, endpointId, subject: id, version: 1, type: 'webhook.test', body: '{}', createdAt: 1_000 },
+      })
+      const [first, second, third, fourth, fifth, sixth] = [1, 2, 3, 4, 5, 6].map((n) => newDeliveryId(1_000 + n)) as [
+        ...[string, string, string, string, string, string],
+      ]
+      await hooks().add([made(failing.id, first), made(failing.id, second), made(failing.id, third)])
+      await hooks().add([made(waits.id, fourth), made(mended.id, fifth), made(off.id, sixth)])
+      for (const { id } of [failing, mended, off]) await claim(hooks(), id)
+      const refused = { outcome: 'pending', afterMs: 60_000, responseStatus: 503, response: 'no' } as const
+      await hooks().settle([second, third, fifth, sixth].map((id) => attempted(id, refused)))
+      await hooks().settle([attempted(fifth)])
+      await harness.other().changeEndpoint(product, off.id, { enabled: false })
+      const found = [{ id: second, product, url: failing.url, attempts: 1, responseStatus: 503, response: 'no' }]
+      expect(await hooks().stuck()).toMatchObject(found)
+      expect(await harness.other().stuck()).toMatchObject(found)
     })
 
     test('[HOOK3] 1,000 idle endpoints cost no claims, no reads and no errands, whoever changes one', async () => {
