@@ -1,11 +1,13 @@
 import { afterAll, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { groupLimits } from '@ringwire/protocol/groups'
 import { checkTypes, writeApplication } from '@ringwire/testkit/documents'
 import type { Ingress } from 'kubernetes-types/networking/v1'
 import { loadConfig } from '../../src/config/config.ts'
+import { adminUrlOf, promtool, startObserved } from '../admin/observed.ts'
+import { finish } from '../scenarios/calls/composition.ts'
 import { environmentOfPod, manifestsDirectory, readManifest, readPod } from './kubernetes.ts'
 
 /* deploy/kubernetes/examples: an ingress, and a Prometheus of the cluster. */
@@ -66,9 +68,22 @@ test('the ingress bears the silence of a socket, and takes the largest body of t
   expect(given.toSorted()).toEqual(all.toSorted())
 })
 
-test('the scrape configuration finds the port for operators of the pods, and brings a token', () => {
+test('Prometheus takes the scrape configuration, which finds the port for operators of the pods', async () => {
   const [job] = scrape.scrape_configs
-  expect(job.authorization.credentials_file).toBe('/etc/ringwire/admin-token')
+  const token = join(work, 'admin-token')
+  writeFileSync(token, 'a-token-that-only-tests-know')
+  const file = join(work, 'prometheus.yaml')
+  const check = (text: string) => {
+    // The Prometheus of Debian is built without Kubernetes: what finds the pods is compared below.
+    const found = text.replace(
+      /kubernetes_sd_configs:\n[\s\S]*?(?= {4}relabel)/,
+      'static_configs: [{ targets: [pod] }]\n',
+    )
+    writeFileSync(file, found.replace(job.authorization.credentials_file, token))
+    return promtool(['check', 'config', file])
+  }
+  expect(await check(read('prometheus'))).toMatchObject({ code: 0 })
+  expect((await check(read('prometheus').replace('action: keep', 'action: hold'))).code).not.toBe(0)
   const [keep] = job.relabel_configs
   const [label = '', port = ''] = keep?.source_labels ?? []
   const labels = readManifest('deployment').spec?.template.metadata?.labels ?? {}
@@ -79,3 +94,22 @@ test('the scrape configuration finds the port for operators of the pods, and bri
   const names = [readManifest('namespace').metadata?.name]
   expect(job.kubernetes_sd_configs).toEqual([{ role: 'pod', namespaces: { names } }])
 })
+
+test('with the token of that file the listener of a pod gives its metrics, and without it nothing', async () => {
+  const [job] = scrape.scrape_configs
+  const token = 'a-token-that-only-tests-know'
+  const secrets = join(work, 'secrets')
+  mkdirSync(secrets)
+  const path = join(secrets, job.authorization.credentials_file.split('/').at(-1) ?? '')
+  writeFileSync(path, `${token}\n`, { mode: 0o600 })
+  const service = await startObserved({
+    RINGWIRE_ADMIN_TOKEN_FILE: path,
+    RINGWIRE_ADMIN_HOST: readManifest('settings').data?.RINGWIRE_ADMIN_HOST ?? '',
+  })
+  const ask = async (headers: Record<string, string>) =>
+    (await fetch(`${await adminUrlOf(service)}/metrics`, { headers })).status
+  // As Prometheus sends it.
+  expect(await ask({ Authorization: `Bearer ${token}` })).toBe(200)
+  expect(await ask({})).toBe(401)
+  await finish(service)
+}, 60_000)
