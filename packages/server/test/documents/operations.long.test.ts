@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { until } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
-import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
+import { makeTemporaryDirectory, startProcess } from '@ringwire/testkit/process'
 import { systemProgram } from '@ringwire/testkit/system'
+import { openTerminals } from './terminals.ts'
 
 /* The commands of docs/operations.md, as they stand there, from the executable to the first graph: in a folder that has what
    the project's has, on ports of this test. */
 
 const { path, remove } = await makeTemporaryDirectory()
 const ports: Record<string, string> = {}
-const running: RunningProcess[] = []
 
 const page = blocks('docs/operations.md', '## One executable', '## Behind a reverse proxy')
 const commands = page.filter(({ language }) => language === 'sh').map(({ text }) => text)
@@ -26,7 +26,7 @@ beforeAll(async () => {
   mkdirSync(join(path, 'dist'))
 })
 afterAll(async () => {
-  await Promise.all(running.map((one) => one.stop()))
+  await stop()
   await remove()
 })
 
@@ -34,21 +34,7 @@ function onOwnPorts(text: string): string {
   return text.replace(/\b(8080|9464|9091)\b/g, (port) => ports[port] ?? '').replaceAll('/tmp/', `${path}/`)
 }
 
-/** A terminal of its own, in the folder. */
-function type(block: string): RunningProcess {
-  const shell = startProcess(['sh', '-ec', `cd ${path}\n${onOwnPorts(block)}`], { RINGWIRE_PORT: ports['8080'] ?? '' })
-  running.push(shell)
-  return shell
-}
-
-/** A command that stays until it is ended: the signal is to it, and not to the shell. */
-const stay = (block: string) => type(`exec env ${block}`)
-
-const saysSo = async (block: string) => {
-  const shell = type(block)
-  expect(await shell.exited, shell.output).toBe(0)
-  return shell.out
-}
+const { type, stay, run, stop } = openTerminals(path, onOwnPorts, () => ({ RINGWIRE_PORT: ports['8080'] ?? '' }))
 
 test('the page has these blocks, and this file runs all of them', () => {
   expect(commands.map((text) => /^(npm|RINGWIRE_\w+|dist\/\w+ \w+|printf|curl|prometheus)/.exec(text)?.[0])).toEqual([
@@ -79,7 +65,7 @@ test('a first call', async () => {
   expect([await caller.exited, await callee.exited], caller.output + callee.output).toEqual([0, 0])
   expect(caller.output).toContain('call.accepted')
   expect(callee.output).toContain('call.ended')
-  expect(await saysSo(look)).toContain('ringwire_calls_ended_total{status="ended",end_reason="hangup"} 1')
+  expect(await run(look)).toContain('ringwire_calls_ended_total{status="ended",end_reason="hangup"} 1')
 }, 240_000)
 
 test('a first graph', async () => {
@@ -97,7 +83,7 @@ test('a first graph', async () => {
   }
   await until('the graph has a point', async () => (await points()) !== undefined, 60_000)
   expect((await points())[0][1]).toBe('1')
-  expect(JSON.parse(await saysSo(ask)).data.result).toMatchObject([
+  expect(JSON.parse(await run(ask)).data.result).toMatchObject([
     { metric: { job: 'ringwire', status: 'ended', end_reason: 'hangup' }, value: [expect.anything(), '1'] },
   ])
   // It reads the alerts, too.
