@@ -86,6 +86,7 @@ export function createCore(deps: CoreDeps) {
     onNodeDied: waking.nodeDied,
     onQuiet: waking.isQuiet,
     onRingsOn: waking.ringsOn,
+    onRangNowhere: waking.rangNowhere,
     onPassed: journal.relayed,
     recorder,
     hearsEnds: webhooks.hearsEnds,

@@ -10,7 +10,10 @@ export type Seen =
   | 'alerting'
   | 'socket_lost'
   | 'socket_found'
-  /** Nobody could be woken: no device is registered that this process has a push service for. */
+  /**
+   * Nobody could be woken: no device is registered that this process has a push service for. Where nobody is woken at all, the
+   * callee had no session.
+   */
   | 'no_device'
   /**
    * A call began to ring at members of a group: how many there were, and how many of them were woken. A second entry says how many

@@ -106,6 +106,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onLeft() {},
     onQuiet: options.onQuiet ?? (() => {}),
     onRingsOn: () => {},
+    onRangNowhere: () => {},
     onDoubt: () => {},
     onNodeDied: options.onNodeDied ?? (() => {}),
     isRelayOnly: () => false,

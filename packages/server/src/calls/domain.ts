@@ -65,6 +65,8 @@ export interface DomainOptions {
   readonly onQuiet: (ref: CallRef) => void
   /** A call to a group that rings, maybe at fewer members than before. */
   readonly onRingsOn: (call: RingingCall) => void
+  /** A call began to ring, and its callee had no session [TRACE1]. */
+  readonly onRangNowhere: (call: RingingCall) => void
   readonly onPassed: RelayOptions['onPassed']
   /** Writes down what is seen of calls [TRACE1]. */
   readonly recorder: Recorder
@@ -177,7 +179,7 @@ function createHandingOn(
   { now }: SteadyClock,
   watch: (call: Call) => void,
 ): Pick<Domain, 'delivery' | 'outbox'> {
-  const { backend, finalsMs, recorder, onLeft, onError } = options
+  const { backend, finalsMs, recorder, onLeft, onRangNowhere, onError } = options
   const { stores, sessions, nodes } = backend
   const store = stores.calls
   const noteRing = createNoteRing(options)
@@ -188,8 +190,9 @@ function createHandingOn(
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     leftOf: (ref) => outbox.leftOf(ref),
     onToldLeft: (rows, steps) => outbox.toldLeft(rows, steps),
-    // Told twice, it is one entry.
     onRang(call, rang) {
+      if (call.group === undefined) return rang === 0 ? onRangNowhere(call) : undefined
+      // Told twice, it is one entry.
       recorder.replace(`rang ${callKey(call)}`, call, { what: 'members', side: null, detail: { rang } })
     },
     onApplied(call) {

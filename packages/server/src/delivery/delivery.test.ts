@@ -162,16 +162,19 @@ test('[GROUP1] an answer that is told when the call is over stops the ring at th
   expect(told).toEqual(['call.ringing', 'call.cancelled'])
 })
 
-test('[GROUP1] how many members had a session is said of a call that rings at all of them, and of no other', async () => {
+test('[TRACE1] [GROUP1] how many people had a session is said of a call that rings at all of them at once', async () => {
   const rang: number[] = []
-  const { call: of, invited, withMembers } = setUp(0, (_, members) => rang.push(members))
+  const { call: of, invited, withMembers } = setUp(0, (_, people) => rang.push(people))
   const others = { ...of, callUuid: crypto.randomUUID() }
   await withMembers(of, ['callee', 'eve', 'dan'], invited)
   const turns = { ...firstTurn(5_000, 0), member: 'callee' }
   const inTurn: RingingCall = { ...others, group: { name: 'all', members: ['callee'], declined: [], turns } }
   await withMembers(inTurn, undefined, invited)
-  await withMembers({ ...of, callUuid: crypto.randomUUID() }, undefined, invited)
   expect(rang).toEqual([1])
+  await withMembers({ ...of, callUuid: crypto.randomUUID() }, undefined, invited)
+  const absent = { ...of.callee, userId: 'dan' }
+  await withMembers({ ...of, callUuid: crypto.randomUUID(), callee: absent }, undefined, invited)
+  expect(rang).toEqual([1, 1, 0])
 })
 
 test('[ORD2] [REL2] what the callee sends waits for the answer, also where nobody could tell of that yet', async () => {

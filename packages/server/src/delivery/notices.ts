@@ -5,6 +5,7 @@ import {
   type Participant,
   participantOf,
   placeOf,
+  type RingingCall,
   ringsAt,
   type Side,
   sameParticipant,
@@ -25,8 +26,8 @@ import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/session
 export interface NoticesOptions {
   readonly sessions: SessionPushes & Pick<SessionPlaces, 'apply'>
   readonly now: () => number
-  /** A call began to ring at its group: `members` of them had a session [GROUP1]. */
-  readonly onRang?: ((call: Call, members: number) => void) | undefined
+  /** A call began to ring at its callee, or at the members of a group: `people` of them had a session [TRACE1, GROUP1]. */
+  readonly onRang?: ((call: RingingCall, people: number) => void) | undefined
 }
 
 /** The notices of a step become pushes, and go to the sessions that they are for. */
@@ -67,15 +68,14 @@ export function createNotices({ sessions, now, onRang }: NoticesOptions): Notice
   /** `told`: at how many sessions of each callee it rings. */
   function ring(call: Call, told: readonly MaybePromise<number>[]): MaybePromise<unknown> {
     // One that rings in turn has an event for each turn.
-    if (onRang === undefined || call.status !== 'ringing' || call.group === undefined || call.group.turns)
-      return allDone(told)
-    let members = 0
+    if (onRang === undefined || call.status !== 'ringing' || call.group?.turns) return allDone(told)
+    let people = 0
     const counted = told.map((each) =>
       andThen(each, (sessions) => {
-        if (sessions > 0) members++
+        if (sessions > 0) people++
       }),
     )
-    return andThen(allDone(counted), () => onRang(call, members))
+    return andThen(allDone(counted), () => onRang(call, people))
   }
 
   return {

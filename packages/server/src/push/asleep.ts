@@ -1,5 +1,5 @@
 import type { WakeDevice } from '@ringwire/protocol/webhook-events'
-import { type Call, type CallRef, callKey, type Participant, type RingingCall, ringsAt } from '../call/call.ts'
+import { type Call, type CallRef, callKey, type Participant, type RingingCall, ringsAt, rungBy } from '../call/call.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { SeenSession, Sessions } from '../ports/sessions.ts'
@@ -16,7 +16,7 @@ export interface AsleepOptions {
   readonly now: () => number
   /** The call as it is stored. */
   readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
-  /** A call rings, and the callee has no device that could be woken. */
+  /** A call rings, and the callee has no device that could be woken; if nobody is woken at all, the callee has no session. */
   readonly onNoDevice: (call: Call, found: CalleeDevices) => void
 }
 
@@ -79,6 +79,11 @@ export function createAsleep(options: AsleepOptions, atLast: AtLast) {
   }
 
   return {
+    /** The ring begins, its callee has no session, and nobody wakes devices. */
+    async nobody(call: RingingCall, signal: AbortSignal): Promise<void> {
+      const registered = await atLast(async () => devicesOf(devices, rungBy(call), now()), call.ringExpiresAt, signal)
+      options.onNoDevice(call, { connected: 0, registered: registered.length })
+    },
     /** The ring begins at these people. */
     async first(call: RingingCall, rung: readonly Participant[], signal: AbortSignal): Promise<readonly Sleeper[]> {
       const found = await atLast(() => read(call, rung, null), call.ringExpiresAt, signal)

@@ -66,7 +66,8 @@ function setUp(call: RingingCall, known: Call = call, { sender, devices, ...part
     waking.committed(step)
     return heard.promise
   }
-  return Object.assign(told, { stop: waking.stop, doubt: waking.doubt, nodeDied: waking.nodeDied })
+  const { stop, doubt, nodeDied, rangNowhere } = waking
+  return Object.assign(told, { stop, doubt, nodeDied, rangNowhere })
 }
 
 /** Rejected by a session whose socket this node does not hold. */
@@ -144,6 +145,28 @@ test('[TRACE1] where no device can be woken that is said, once', async () => {
   void told(ended(call))
   await told.stop()
   expect(said).toEqual([{ callUuid: call.callUuid, connected: 0, registered: 0 }])
+})
+
+test('[TRACE1] where nobody is woken, and the ring reached no session, that is said with the devices that there are', async () => {
+  const call = ringing()
+  for (const [servesAny, heard] of [
+    [false, [{ connected: 0, registered: 3 }]],
+    // The look for devices to wake says it.
+    [true, []],
+  ] as const) {
+    const said: unknown[] = []
+    const told = setUp(call, call, { sender: { servesAny }, onNoDevice: (_, found) => said.push(found) })
+    told.rangNowhere(call)
+    await told.stop()
+    expect(said).toEqual([...heard])
+  }
+  const said: unknown[] = []
+  const answered = setUp(call, accepted(call).call, {
+    ...{ sender: { servesAny: false }, onNoDevice: (_, found) => said.push(found) },
+  })
+  answered.rangNowhere(call)
+  await answered.stop()
+  expect(said).toEqual([])
 })
 
 test('[PUSH2] what was answered elsewhere before its commit was answered here wakes nobody', async () => {

@@ -52,6 +52,8 @@ export interface Waking {
   isQuiet(ref: CallRef): void
   /** A call to a group rings on, maybe at fewer members: those at whom it rings no more are not woken from now on. */
   ringsOn(call: RingingCall): void
+  /** A call began to ring, and its callee had no session: notes so if nobody is woken for it; returns at once [TRACE1]. */
+  rangNowhere(call: RingingCall): void
   /** Waits a moment for what is under way, and gives up the rest; nobody is woken from then on. */
   stop(): Promise<void>
 }
@@ -79,7 +81,7 @@ export function createWaking(options: WakingOptions): Waking {
     if (!isOver(call)) await rings.begin(call, work)
   }
 
-  const { wake, look, noteMembers } = createLooks(options, atLast, begin, isOver)
+  const { wake, look, nobody, noteMembers } = createLooks(options, atLast, begin, isOver)
   const ends = createRingEnds(options, rings, createCancelling({ ...options, atLast, signal: stopping }))
   return {
     committed(step) {
@@ -110,6 +112,10 @@ export function createWaking(options: WakingOptions): Waking {
     },
     isQuiet: ends.isQuiet,
     ringsOn: ends.ringsOn,
+    rangNowhere(call) {
+      // Where devices are woken, the look for them notes it.
+      if (!isWanted(call) && !stopping.aborted) void begin(call, (_, signal) => nobody(call, signal))
+    },
     stop: rings.stop,
   }
 }
@@ -164,7 +170,7 @@ function createLooks(options: WakingOptions, atLast: AtLast, begin: Begin, isOve
     }
   }
 
-  return { wake, look, noteMembers }
+  return { wake, look, nobody: asleep.nobody, noteMembers }
 }
 
 /** What a backend that wakes devices itself hears, for each of the people whose devices these are. */

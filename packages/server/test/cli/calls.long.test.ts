@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
 import { productKey, Service } from '@ringwire/testkit/service'
 import type { FollowedEntry } from '../../src/history/followed-calls.ts'
 import { threeOf } from '../support/transfer-flows.ts'
 import { direct } from './command.ts'
 
-/** `ringwire call tail`, `call end` and `call transfer`, beside a running service. */
+/** `ringwire call tail`, `call trace`, `call end` and `call transfer`, beside a running service. */
 
 let service: Service
 beforeAll(async () => {
@@ -76,6 +76,15 @@ test('[TRACE1] tail prints each change of each call once, from now on, also of o
     child.kill('SIGINT')
     await child.exited
   }
+}, 240_000)
+
+test('[TRACE1] trace says that the callee was not connected, also where nobody is woken', async () => {
+  const caller = await service.connect({ user_id: someone('ann') })
+  const calleeId = someone('ben')
+  const callUuid = await invite(caller, calleeId)
+  const why = `The call rings; agent ${calleeId} was not connected and has no registered device.`
+  await until('it is written', async () => (await run(`call trace ${callUuid} --product shop`)).out.includes(why))
+  await caller.close()
 }, 240_000)
 
 test('[SRV2] end asks the service with a product key: both sides hear it', async () => {

@@ -3,7 +3,6 @@ import { openBrowser } from '@ringwire/testkit/browser'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import type { Browser } from 'playwright-core'
-import { makeVapidKey } from '../../src/config/push-keys.ts'
 import { adminUrlOf } from '../admin/observed.ts'
 import { createBox } from '../cli/command.ts'
 import { worldFor } from '../failures/world.ts'
@@ -15,9 +14,6 @@ const world = worldFor({
   env: {
     ...{ RINGWIRE_ADMIN_PORT: '0', RINGWIRE_ADMIN_TOKEN: token, RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' },
     RINGWIRE_RING_TIMEOUT_MS: '5000',
-    // It can push: so it looks for devices, and knows that there is none.
-    RINGWIRE_VAPID_PRIVATE_KEY: makeVapidKey().privateKey,
-    RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
   },
 })
 const box = createBox()
@@ -112,7 +108,7 @@ test('[ADM2] a webhook endpoint fails: the page names it, its product and its la
   await saysNothing()
 }, 180_000)
 
-test('[ADM2] [TRACE1] a call did not ring: its page says why', async () => {
+test('[ADM2] [TRACE1] a call did not ring: its page says why, also where nobody is woken', async () => {
   const { page } = stage.operator
   const [callerId, calleeId] = [someone('ann'), someone('ben')]
   const caller = await world().one.connect({ user_id: callerId, role: 'customer' })

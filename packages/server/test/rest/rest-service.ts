@@ -158,6 +158,7 @@ export function startRest(options: RestOptions): RestService {
     onLeft() {},
     onQuiet() {},
     onRingsOn() {},
+    onRangNowhere() {},
     onDoubt: () => {},
     onNodeDied: () => {},
     isRelayOnly: () => false,

@@ -98,6 +98,7 @@ export class SimulatedNode {
       onNodeDied() {},
       onQuiet() {},
       onRingsOn() {},
+      onRangNowhere() {},
       onPassed() {},
       recorder,
       hearsEnds: () => false,
