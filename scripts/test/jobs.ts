@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Run, scenarioRuns } from '../../packages/server/test/scenarios/table.ts'
+import { longVariable } from '../../packages/testkit/src/long.ts'
 import { browserKindVariable } from '../browser.mjs'
 
 export interface Job {
@@ -22,10 +23,11 @@ const isForBoth = ({ file }: Job) =>
     file,
   )
 
+/** The long form is for what the service does; which browser it is does not matter there. */
 const inFullBrowser = (job: Job): Job => ({
   ...job,
   name: `${job.name} (full browser)`,
-  env: { ...job.env, [browserKindVariable]: 'full' },
+  env: { ...job.env, [browserKindVariable]: 'full', [longVariable]: '0' },
 })
 
 /**
@@ -60,11 +62,20 @@ export function usesService({ file }: Job): boolean {
   return /^(packages\/[^/]+|examples|site)\/test\//.test(file)
 }
 
-/** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
-export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
-  return /^(packages\/((demo|ui)\/test|server\/test\/operators|create-ringwire\/test\/create|client\/test\/(browser|docs|media\/(?!engine\.test)|react))|examples\/test\/(quickstart|callcenter)|site\/test)\b/.test(
-    file,
-  )
+const browserUses = [
+  [
+    'pages',
+    /^(packages\/(server\/test\/operators|create-ringwire\/test\/create|client\/test\/(docs|media\/(background|firefox)|react)|demo\/test\/(backend|layout|looks|missed|people|presence)|ui\/test\/(autoplay|bundle|devices))|examples\/test\/(quickstart|callcenter)|site\/test)\b/,
+  ],
+  ['media', /^packages\/((demo|ui)\/test|client\/test\/(browser|media\/(?!engine\.test)))\b/],
+] as const
+
+/**
+ * What a job is in a browser for. `media`: calls with sound and pictures, which want more than a core. `pages`: what only shows
+ * something, waits for most of the time, or has another browser. One of each kind runs at a time.
+ */
+export function browserUse({ file }: Pick<Job, 'file'>): 'media' | 'pages' | undefined {
+  return browserUses.find(([, files]) => files.test(file))?.[0]
 }
 
 /** A job that wants a core, and nobody's answer in time: any other job gets the core first. */
@@ -76,7 +87,10 @@ export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
 
 /** What takes a minute or more begins first; what needs no service takes a moment. */
 function rank(job: Job): number {
-  if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|simulation|upgrade)\b/.test(job.file))
+  if (
+    browserUse(job) !== undefined ||
+    /^packages\/server\/test\/(chaos|model|redis\/cluster|simulation|upgrade)\b/.test(job.file)
+  )
     return 0
   // These wait for half a minute, and need nobody.
   if (/^(scripts\/test\/|packages\/server\/src\/services\/deadlines)/.test(job.file)) return 0

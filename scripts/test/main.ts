@@ -1,4 +1,5 @@
 // Finds the tests, starts what they share, runs them, and counts.
+import { longVariable } from '../../packages/testkit/src/long.ts'
 import { hasBothBrowsers } from '../browser.mjs'
 import { root } from '../setup.mjs'
 import { hasHeadlessShell, requireSystem } from '../system.mjs'
@@ -74,7 +75,7 @@ else {
         root,
         jobs,
         browserCpuS: servers.browserCpuS,
-        env: { ...servers.env, ...program?.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) },
+        env: { ...servers.env, ...program?.env, ...(all ? { [longVariable]: '1' } : {}) },
       }),
     )
   } finally {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** What a test file holds → how many of its tests count as passed and failed. */
 const files: Record<string, { code: string; passed: number; failed: number }> = {
@@ -44,7 +44,9 @@ async function run(all: readonly (readonly [name: string, code: string])[], idle
   for (const [name, code] of all) {
     const imports =
       "import { afterAll, beforeAll, expect, test } from 'bun:test'\nimport { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'"
-    writeFileSync(join(root, `${name}.test.ts`), `${imports}\n${code}\n`)
+    const file = join(root, `${name}.test.ts`)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `${imports}\n${code}\n`)
   }
   const jobs = all.map(([name]) => ({ name: `${name}.test.ts`, file: `${name}.test.ts`, env: {} }))
   const script = `
@@ -110,5 +112,27 @@ describe('how many run at once', () => {
     const looking = "{ let looks = 0; return () => { if (++looks === 3) writeFileSync('third-look', ''); return 0 } }"
     const all = names.map((name) => [name, `${come(name)}\n${leave(name)}\n${code}`] as const)
     expect(passed(await run(all, `(() => ${looking})()`))).toBe(names.length)
+  })
+
+  test('one with calls in the browser and one with other pages, where cores are idle', async () => {
+    const kinds = { media: 'packages/ui/test/calls', pages: 'packages/server/test/operators/page' }
+    const all = Object.entries(kinds).flatMap(([kind, path]) =>
+      [1, 2].map((n) => {
+        const other = kind === 'media' ? 'pages' : 'media'
+        // Each ends when one of the other kind has been there beside it, and none of its own.
+        const code = `
+          beforeAll(() => writeFileSync('${kind}-${n}.there', ''))
+          ${leave(`${kind}-${n}`)}
+          test('a', async () => {
+            const here = () => readdirSync('.').filter((each) => each.endsWith('.there'))
+            while (!here().some((each) => each.startsWith('${other}'))) await Bun.sleep(20)
+            writeFileSync('${kind}-${n}.met', '')
+            while (!existsSync('${other}-${n}.met')) await Bun.sleep(20)
+            expect(here().filter((each) => each.startsWith('${kind}'))).toHaveLength(1)
+          })`
+        return [`${path}-${n}`, code] as const
+      }),
+    )
+    expect(passed(await run(all, '() => 1'))).toBe(all.length)
   })
 })

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { watchIdleCores } from './idle-cores.ts'
-import { type Job, onlyComputes, usesBrowser } from './jobs.ts'
+import { browserUse, type Job, onlyComputes } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 240_000
@@ -143,8 +143,8 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     const browserBefore = given.browserCpuS()
     const result = await runJob(job, join(reports, `${given.jobs.indexOf(job)}.xml`), given)
     running--
-    // No other job was in it meanwhile.
-    const cpuS = result.cpuS + (usesBrowser(job) ? given.browserCpuS() - browserBefore : 0)
+    // With what another job did in it meanwhile.
+    const cpuS = result.cpuS + (browserUse(job) === undefined ? 0 : given.browserCpuS() - browserBefore)
     const verdict = judge(result)
     if (verdict.failed > 0) console.log(result.output.trim())
     console.log(line(verdict, job.name, performance.now() - startedAt, cpuS))
@@ -154,17 +154,17 @@ export async function runJobs(options: RunOptions): Promise<Total> {
   }
   const beside = given.jobs.filter(onlyComputes)
   const queue = given.jobs.filter((job) => !onlyComputes(job))
-  let browsing = false
-  /** Never two in the browser at once; a worker that finds nothing else ends, and the one there goes on. */
+  const inBrowser = new Set<ReturnType<typeof browserUse>>()
+  /** Never two of one kind in a browser at once; a worker that finds nothing else ends, and the one there goes on. */
   function takeNext(): Job | undefined {
-    const at = queue.findIndex((job) => !browsing || !usesBrowser(job))
+    const at = queue.findIndex((job) => !inBrowser.has(browserUse(job)))
     return at < 0 ? beside.shift() : queue.splice(at, 1)[0]
   }
   const runTaken = async (job: Job) => {
-    const isInBrowser = usesBrowser(job)
-    browsing ||= isInBrowser
+    const use = browserUse(job)
+    if (use !== undefined) inBrowser.add(use)
     await runOne(job)
-    if (isInBrowser) browsing = false
+    inBrowser.delete(use)
   }
   const inTurn = async (take: () => Job | undefined) => {
     for (let job = take(); job !== undefined; job = take()) await runTaken(job)

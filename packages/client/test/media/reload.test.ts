@@ -77,7 +77,7 @@ test('both begin anew at once', async () => {
 }, 240_000)
 
 // Three connections within 20 ms: one in ten of these found no candidate while all had a pool.
-const often = isLong ? 20 : 2
+const often = isLong ? 8 : 2
 test('what was sent to the page of before comes to the new one: an old answer is not taken, an old offer does no harm', async () => {
   await inPage(async (page) => {
     for (const side of Array.from({ length: often }, () => ['incoming', 'outgoing'] as const).flat()) {

@@ -28,17 +28,22 @@ let server: Postgres
 let asOwner: string
 let asService: string
 let asSuperuser: string
+/** What is copied into the database, each time. */
+const filled = createBox()
 beforeAll(async () => {
-  server = await Postgres.start()
+  await fill(filled.dataDir, 10)
+  server = await Postgres.start({ fsync: 'off' })
   for (const statement of statementsOf(roles)) await server.query(statement)
   const urlOf = (role: string, password: string) => `postgres://${role}:${password}@127.0.0.1:${server.port}/calls`
   asOwner = urlOf('ringwire_owner', 'owner-password')
   asService = urlOf('ringwire_service', 'service-password')
   asSuperuser = server.url('calls')
 })
-afterAll(() => server.dispose())
+afterAll(async () => {
+  await server?.dispose()
+  await filled.clean()
+})
 
-/** Everything that a service and the commands next to it do in the database. */
 /** A call to a group that is cancelled, and of which the member is erased. */
 async function callGroup(calls: CallStore, member: Participant): Promise<void> {
   const caller = actorOf({ ...member, userId: 'caller' })
@@ -54,18 +59,13 @@ async function callGroup(calls: CallStore, member: Participant): Promise<void> {
   expect(await calls.erase(member)).toBe(1)
 }
 
+/** Everything that a service and the commands next to it do in the database. */
 async function useAll(url: string): Promise<void> {
-  const box = createBox()
-  try {
-    await fill(box.dataDir, 10)
-    await server.query(
-      'TRUNCATE calls, call_events, webhook_endpoints, webhook_deliveries, product_keys, product_key_secrets, product_settings',
-      asSuperuser,
-    )
-    await migrateToPostgres({ dataDir: box.dataDir, url, now: Date.now(), onProgress: () => {} })
-  } finally {
-    await box.clean()
-  }
+  await server.query(
+    'TRUNCATE calls, call_events, webhook_endpoints, webhook_deliveries, product_keys, product_key_secrets, product_settings',
+    asSuperuser,
+  )
+  await migrateToPostgres({ dataDir: filled.dataDir, url, now: Date.now(), onProgress: () => {} })
   const { calls, outbox, products, devices, groups, webhooks, timeline, online, erasures, audit, prune, close } =
     await openPostgres({
       url,

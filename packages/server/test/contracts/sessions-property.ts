@@ -5,7 +5,7 @@ import type { SessionsHarness } from './session-parts.ts'
 import { placeMoves, walkPlace } from './session-place-walk.ts'
 import { sessionMoves, walkSession } from './session-walk.ts'
 
-const walks = isLong ? 400 : 30
+const walks = isLong ? 120 : 30
 /** Long enough that logs are trimmed, windows pass and sessions begin anew. */
 const longest = 120
 

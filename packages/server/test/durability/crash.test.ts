@@ -12,7 +12,7 @@ import { Service } from '@ringwire/testkit/service'
  * history, and calls go on. Pairs of people call each other as fast as the service goes; each always waits for one
  * answer, so as many transitions are in flight as there are pairs.
  */
-const rounds = isLong ? 30 : 6
+const rounds = isLong ? 12 : 6
 const leastInFlight = 50
 /** Pairs that only call; that keep their first call; whose calls nobody answers. */
 const pairCounts = { busy: 90, talking: 12, unanswered: 10 }

@@ -9,7 +9,7 @@ import { toldOf, worldFor } from './world.ts'
 
 /** So few that no command waits longer than the service lets it, on a busy machine either. */
 const pairs = 25
-const rounds = isLong ? 40 : 5
+const rounds = isLong ? 15 : 5
 
 const world = worldFor()
 

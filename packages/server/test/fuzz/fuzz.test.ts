@@ -11,7 +11,7 @@ import { fuzzRest } from './rest-requests.ts'
 
 /** FUZZ_SEED repeats a run; FUZZ_SCALE makes a longer one. */
 const seed = Number(process.env.FUZZ_SEED ?? crypto.getRandomValues(new Uint32Array(1))[0])
-const scale = Number(process.env.FUZZ_SCALE ?? (isLong ? 1 : 0.1))
+const scale = Number(process.env.FUZZ_SCALE ?? (isLong ? 0.4 : 0.1))
 
 /** Of each kind in one part of the run; there are three parts, and the first only warms up. */
 const inPart = { rest: 20_000, messages: 40_000, frames: 10_000 } as const

@@ -5,7 +5,7 @@ import { source } from './machine.ts'
 import { trio } from './setups.ts'
 import { moves, walk } from './walks.ts'
 
-const walks = isLong ? 600 : 60
+const walks = isLong ? 200 : 60
 const longest = 5_000
 
 test('[PLACE1] [PLACE2] [PLACE3] [END1] [END2] [END3] [INV3] [INV5] [INV6] [INV7] [INV8] [RING1] long random walks of three people', () => {

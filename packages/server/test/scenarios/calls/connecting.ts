@@ -18,7 +18,7 @@ import {
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const rounds = isLong ? 50 : 10
+const rounds = isLong ? 25 : 10
 
 /** Sockets that open and close in the very moment in which something happens to their calls [ORD3]. */
 export function registerConnecting(name: string, start: Start): void {

@@ -6,7 +6,7 @@ import type { Service } from '@ringwire/testkit/service'
 import { answer, offer, quiet, received } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const seeds = isLong ? 60 : 24
+const seeds = isLong ? 40 : 24
 const steps = 120
 
 /** Everything at once and in any order: what may never be seen is not seen, and in the end both histories agree. */

@@ -20,7 +20,7 @@ import {
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const rounds = isLong ? 100 : 15
+const rounds = isLong ? 40 : 15
 
 /** What arrives at once, or in one segment, has one order and one outcome. */
 export function registerRaces(name: string, start: Start): void {

@@ -16,7 +16,7 @@ import {
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const rounds = isLong ? 50 : 15
+const rounds = isLong ? 25 : 15
 
 /** A second invite to the same callee [INV7]. */
 export function registerRedial(name: string, start: Start): void {
