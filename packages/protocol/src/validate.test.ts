@@ -20,6 +20,7 @@ describe('the field and what it must be', () => {
     [inField(Type.Boolean(), 1), 'a must be a boolean'],
     [inField(Type.Array(Type.String()), {}), 'a must be an array'],
     [inField(Type.Array(Type.String()), ['x', 5]), 'a.1 must be a string'],
+    [inField(Type.Array(Type.String(), { maxItems: 1 }), ['x', 'y']), 'a must have at most 1 items'],
     [inField(Type.Literal('x'), 'y'), 'a must be "x"'],
     [inField(Type.Enum(['x', 'y']), 'z'), 'a must be one of x, y'],
     [inField(Type.String({ minLength: 2 }), 'z'), 'a must have at least 2 characters'],

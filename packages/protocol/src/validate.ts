@@ -90,6 +90,8 @@ function sentence({ keyword, params }: Finding): string {
       return params.limit === 1 ? 'must not be blank' : `must have at least ${params.limit} characters`
     case 'maxLength':
       return `must have at most ${params.limit} characters`
+    case 'maxItems':
+      return `must have at most ${params.limit} items`
     case 'minimum':
       return `must be at least ${params.limit}`
     case 'maximum':

@@ -48,7 +48,7 @@ export function readDraft({ role, group, strategy, members: lines, memberRing, r
   const members = membersOf(lines)
   if (members === undefined) return wrong('A line that begins with a quote has to be a JSON string.')
   const twice = members.find((id, i) => members.indexOf(id) !== i)
-  if (twice !== undefined) return wrong(`${twice} is in the list twice.`)
+  if (twice !== undefined) return wrong(`${twice} is in the list twice. Leave one of the two out.`)
   const [memberRingMs, ringMs] = [msOf(memberRing, bounds.memberRingMs), msOf(ring, bounds.ringMs)]
   if (memberRingMs === undefined) return wrong(`A member rings for ${range(bounds.memberRingMs)}.`)
   if (ringMs === undefined) return wrong(`A call rings for ${range(bounds.ringMs)} in all.`)

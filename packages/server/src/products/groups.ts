@@ -12,11 +12,22 @@ const validate = createValidator(GroupRequest)
 /** A group as a backend sends it. Fields that are not known are ignored. */
 export function readGroup(name: GroupName, body: Readonly<Record<string, unknown>>): GroupRead {
   const checked = validate(body)
-  if (!checked.ok) return { ok: false, message: `${checked.field} ${checked.message}.` }
+  if (!checked.ok) {
+    const twice = checked.field === 'members' ? firstTwice(body.members) : undefined
+    const problem =
+      twice === undefined ? checked.message : `has ${JSON.stringify(twice)} twice: leave one of the two out`
+    return { ok: false, message: `${checked.field} ${problem}.` }
+  }
   const { members, strategy, member_ring_ms, ring_ms } = checked.value
   const memberRingMs = member_ring_ms ?? groupLimits.memberRingMs.default
   const ringMs = ring_ms ?? groupLimits.ringMs.default
   return { ok: true, group: { ...name, members, strategy, memberRingMs, ringMs } }
+}
+
+/** The first user_id that is in a list a second time. */
+function firstTwice(members: unknown): unknown {
+  const seen = new Set<unknown>()
+  return Array.isArray(members) ? members.find((userId) => seen.size === seen.add(userId).size) : undefined
 }
 
 /** Whether a role or a group can have the name [ID3]. */

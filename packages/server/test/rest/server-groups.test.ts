@@ -41,8 +41,11 @@ test('[GROUP1] a group is put, replaced whole, shown and removed; times that are
 test('[GROUP1] what a group may not be is refused, and the message names the field', async () => {
   const bad: [Record<string, unknown>, RegExp][] = [
     [{ members: 'ben' }, /^members/],
-    [{ members: ['ben', 'ben'] }, /^members/],
-    [{ members: Array.from({ length: 501 }, (_, n) => `m${n}`) }, /^members/],
+    [
+      { members: ['eve', 'ben "b"', 'max', 'ben "b"'] },
+      /^members has "ben \\"b\\"" twice: leave one of the two out\.$/,
+    ],
+    [{ members: Array.from({ length: 501 }, (_, n) => `m${n}`) }, /^members must have at most 500 items\.$/],
     [{ members: [''] }, /^members/],
     [{ members: ['x'.repeat(256)] }, /^members/],
     [{ members: ['a\0'] }, /^members/],
