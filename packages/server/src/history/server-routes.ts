@@ -97,14 +97,14 @@ function createServerTransfer(deps: ServerCallsDeps) {
   })
 }
 
-function notTransferred({ code, status }: ErrorBody, product: string, callUuid: string): Response {
+function notTransferred({ code, message, status }: ErrorBody, product: string, callUuid: string): Response {
   if (code === 'CALL_NOT_FOUND') return noSuchCall(product, callUuid)
   if (!isOfTransfer(code)) throw new Error(`a transfer was refused with ${code}`)
   const isAnswered = status === 'accepted' || status === 'connected'
   const state = isAnswered
     ? 'The call is being transferred already, or its other side is in a call with the target.'
     : `The call is ${status}: only an answered call can be transferred.`
-  return failure(code, code === 'CALL_INVALID_STATE' ? { message: state } : {})
+  return failure(code, { message: code === 'CALL_INVALID_STATE' ? state : message })
 }
 
 const ofTransfer = [

@@ -136,7 +136,8 @@ test('[ADM2] [XFER1] an answered call is transferred, and the page says why it c
   expect(await page.isDisabled(confirm)).toBe(true)
   await page.fill('dialog[open] [data-testid=to-name]', ids.ben)
   await page.click(confirm)
-  await page.waitForSelector('dialog[open] [role=alert]:has-text("would be the same participant")')
+  const why = `Both sides would be "${ids.ben}" (agent).`
+  await page.waitForSelector(`dialog[open] [role=alert]:has-text(${JSON.stringify(why)})`)
   expect(await operator.look('transfer')).toEqual([])
   await page.fill('dialog[open] [data-testid=to-name]', ids.eva)
   await page.click(confirm)

@@ -175,7 +175,9 @@ function registerRefused(service: () => Service): void {
       expect((await refusal({ ...by, to }, callUuid)).slice(0, 2)).toEqual([404, 'NOT_FOUND'])
     for (const user_id of [ids.ann, ids.ben]) {
       const role = user_id === ids.ann ? 'customer' : 'agent'
-      expect((await refusal({ ...by, to: { role, user_id } })).slice(0, 2)).toEqual([400, 'CALL_TO_SELF'])
+      const { status, body: self } = await post(service(), first, { ...by, to: { role, user_id } })
+      const named = `Both sides would be "${user_id}" (${role}). Call another user_id or role.`
+      expect([status, self.error]).toEqual([400, { code: 'CALL_TO_SELF', message: named }])
     }
     const nobody = { role: 'agent', group: someone('group') }
     expect((await refusal({ ...by, to: nobody })).slice(0, 2)).toEqual([404, 'GROUP_NOT_FOUND'])
