@@ -51,7 +51,7 @@ test('[GROUP1] every user_id survives the form: one that no line can hold is a J
   expect(groupLimits).toMatchObject(bounds)
 })
 
-test('[ADM2] [GROUP1] with the keyboard: a group is made', async () => {
+test('[ADM2] [GROUP1] with the keyboard: a group is made, renamed and removed, and the audit log says by whom', async () => {
   const operator = await openProducts()
   const { page } = operator
   await page.focus('[data-testid=new-group]')
@@ -80,7 +80,30 @@ test('[ADM2] [GROUP1] with the keyboard: a group is made', async () => {
   const made = { members: ['ben', 'eve'], strategy: 'in_turn', member_ring_ms: 7_500, ring_ms: 45_000 }
   expect(await groupOf(operator, 'agent', 'support')).toEqual({ role: 'agent', group: 'support', ...made })
 
-  // That a name is free is no fault of the page.
+  const press = async (button: string) => {
+    await page.focus(button)
+    await page.keyboard.press('Enter')
+  }
+  await press(`${rowOf('agent/support')} [data-testid=edit-group]`)
+  await page.fill(field('group'), 'second line')
+  await page.waitForSelector(`${dialog} :text("It gets another name.")`)
+  await press(confirm)
+  await page.waitForSelector(rowOf('agent/second line'))
+  await page.waitForSelector(rowOf('agent/support'), { state: 'detached' })
+  expect(await groupOf(operator, 'agent', 'second%20line')).toMatchObject(made)
+  await press(`${rowOf('agent/second line')} button:text-is("Remove")`)
+  await press(confirm)
+  await page.waitForSelector(rowOf('agent/second line'), { state: 'detached' })
+  expect((await groupOf(operator, 'agent', 'second%20line')).error.code).toBe('NOT_FOUND')
+
+  await page.keyboard.press('5')
+  await page.waitForSelector('[data-testid=audit] tbody tr')
+  const rows = await page.locator('[data-testid=audit] tbody tr').allTextContents()
+  expect(rows.map((row) => /Olga.*?(group\.(?:put|remove)shopagent\/(?:support|second line))/.exec(row)?.[1])).toEqual([
+    ...['group.removeshopagent/second line', 'group.removeshopagent/support'],
+    ...['group.putshopagent/second line', 'group.putshopagent/support'],
+  ])
+  // That a name is free, or a group gone, is no fault of the page.
   expect(operator.faults.filter((fault) => !/404/.test(fault))).toEqual([])
   await page.close()
 }, 120_000)
