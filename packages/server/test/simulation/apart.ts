@@ -33,14 +33,25 @@ interface Answered {
 const isAnswer = (request: SeenRequest) => request.frame.event === 'call.accept' && outcomeOf(request) === 'done'
 const repliedAt = ({ request }: Answered) => request.replies[0]?.at ?? 0
 
-/** Another phone may only take a place that is vacant [PLACE2]. */
+/** Another phone may only take a place that is vacant [PLACE2], or ask for it before it answers [TAKE1]. */
 function checkAnswers(call: string, answers: readonly Answered[], report: Report): void {
   const [first, ...later] = answers.toSorted((one, other) => repliedAt(one) - repliedAt(other))
   for (const other of later) {
-    if (first === undefined || other.reading === first.reading) continue
+    if (first === undefined || other.reading === first.reading || hasTaken(other, call)) continue
     if (!isThere(first.reading, repliedAt(first), repliedAt(other))) continue
     report('effect', `two phones of ${other.reading.user} answered it`, { call, at: repliedAt(other) })
   }
+}
+
+/** Whose phone has the place by then: its answer changes nothing. */
+function hasTaken({ reading, request }: Answered, call: string): boolean {
+  return reading.requests.some(
+    (each) =>
+      each.frame.event === 'call.take' &&
+      each.frame.data?.call_uuid === call &&
+      each.firstAt <= request.firstAt &&
+      outcomeOf(each) !== 'refused',
+  )
 }
 
 function checkEnds({ user, stretches }: Reading, facts: Facts, report: Report): void {

@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test'
+import { headerOf } from '../chaos/check/header-of.ts'
+import type { Entry, Trace } from '../chaos/recording.ts'
+import { checkApart } from './apart.ts'
+
+const call = { call_uuid: 'c', caller: 'user-0', callee: 'user-1', version: 4, status: 'ended', end_reason: 'hangup' }
+const times = { started_at: 5_000, ring_expires_at: 7_500, accepted_at: 6_000, connected_at: 6_100, ended_at: 80_000 }
+
+/** A phone of user-1 that asked for this from that time on, and got each of it acknowledged. */
+function phone(at: number, ...events: readonly string[]): Trace {
+  const hello = { event: 'auth.ok', data: { session_id: `s${at}`, epoch: 'e', recovered: false } }
+  const asked = events.flatMap((event, i): Entry[] => {
+    const [time, request_id] = [at + i * 100, `r${i}`]
+    const reply = { event: 'call.ack', request_id, data: { call_uuid: 'c', status: 'accepted' } }
+    return [
+      { kind: 'out', at: time, socket: 0, frame: { event, request_id, n: i + 1, data: { call_uuid: 'c' } } },
+      { kind: 'in', at: time + 50, socket: 0, frame: reply },
+    ]
+  })
+  const open: Entry = { kind: 'open', at: 1_000, socket: 0, node: 0 }
+  return { user: 'user-1', entries: [open, { kind: 'in', at: 1_001, socket: 0, frame: hello }, ...asked] }
+}
+
+/** What the checker says of these phones. */
+function reportsOf(...traces: readonly Trace[]): string[] {
+  const header = { ...headerOf(), apart: ['user-1'] }
+  const found: string[] = []
+  const rows = { calls: [{ ...call, ...times }], events: [] }
+  const recording = { header, traces: [], tracesApart: [...traces], histories: [], hooks: [], ...rows }
+  checkApart(traces, recording, (kind, text) => found.push(`${kind}: ${text}`))
+  return found
+}
+
+test('[PLACE3] two phones of one person do not answer one call', () => {
+  expect(reportsOf(phone(6_000, 'call.accept'))).toEqual([])
+  const both = reportsOf(phone(6_000, 'call.accept'), phone(8_000, 'call.accept'))
+  expect(both).toEqual(['effect: two phones of user-1 answered it'])
+})
+
+test('[TAKE1] a phone that has taken the call may answer it: that changes nothing', () => {
+  expect(reportsOf(phone(6_000, 'call.accept'), phone(8_000, 'call.take', 'call.accept'))).toEqual([])
+})
