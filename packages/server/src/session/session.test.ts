@@ -45,6 +45,36 @@ test('[RES2] under an earlier epoch a client goes on from where the log was the 
   expect(comeBack('second', 4)).toBe('second')
 })
 
+test('[RES2] a client may have seen more than its owner saved, also where two nodes have taken the session over since', () => {
+  const identity = identityOf()
+  const { sessionId: id } = identity
+  const table = createSessionTable(optionsOf('unused'))
+  /** The session as the next node finds it, after something came that its client has not seen. */
+  const takenOver = (from: typeof table, epoch: string) => {
+    const left = from.get(id)!
+    const session = readSession(writeState(left), left.log!.all().map(writeEntry), 0)!
+    branchOff(session, epoch)
+    const next = createSessionTable(optionsOf('unused'))
+    next.adopt(session)
+    next.append(id, relay)
+    return next
+  }
+  const first = createSessionTable(optionsOf('first'))
+  first.open(identity, createSocket(), 0)
+  first.append(id, relay)
+  const second = takenOver(first, 'second')
+  const third = takenOver(second, 'third')
+  const socket = createSocket()
+  // The first owner had told its client number 2, and not saved it.
+  expect(third.resume({ sessionId: id, epoch: 'first', seq: 2 }, identity, socket, 0)?.epoch).toBe('third')
+  third.ready(id)
+  expect(socket.pushedSeqs).toEqual([3, 4])
+
+  // Nobody had a socket at the second owner, so nobody has seen a number there that was not saved.
+  const fourth = takenOver(takenOver(first, 'second'), 'fourth')
+  expect(fourth.resume({ sessionId: id, epoch: 'second', seq: 3 }, identity, createSocket(), 0)).toBeUndefined()
+})
+
 test('[MEDIA1] a client that saw more than was saved is not told an older word of its peer about its media again', () => {
   const identity = identityOf()
   const { sessionId: id } = identity

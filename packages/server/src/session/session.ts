@@ -328,11 +328,11 @@ export function branchOff(session: Session, epoch: string): void {
 /** Whether everything that its client saw comes from this log. */
 function isOfLog({ epoch, earlier, socket }: Session, request: ResumeRequest): boolean {
   if (epoch === request.epoch) return true
-  const last = earlier?.findLast((each) => each.epoch === request.epoch)
-  if (last === undefined) return false
-  if (request.seq <= last.seq) return true
-  // Only the last owner may have told its client more than it had saved.
-  return last === earlier?.at(-1) && socket.is === 'lost' && mayBeAhead(socket, request.seq)
+  const named = earlier?.findLast((each) => each.epoch === request.epoch)
+  if (named === undefined) return false
+  if (request.seq <= named.seq) return true
+  // Only the owner that had the socket may have told its client more than it had saved. Those since have told it nothing.
+  return socket.is === 'lost' && named.seq === socket.seq && mayBeAhead(socket, request.seq)
 }
 
 /** Its client, or the next holder of its places, gets the pushes after this seq. */
