@@ -3,11 +3,12 @@ export class Random {
   private state: number
 
   constructor(seed: number) {
-    this.state = seed >>> 0
+    this.state = seed | 0
   }
 
   private next(): number {
-    this.state = (this.state + 0x6d2b79f5) >>> 0
+    // A whole number of 32 bits with a sign is the one that the engine computes with at once.
+    this.state = (this.state + 0x6d2b79f5) | 0
     let t = this.state
     t = Math.imul(t ^ (t >>> 15), t | 1)
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61)

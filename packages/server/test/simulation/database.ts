@@ -44,6 +44,8 @@ export class Database extends Server {
   readonly signs = new Holders()
   private runs = 1
   private readonly calls = new Map<string, Call>()
+  /** In the order in which they began, too. */
+  private readonly liveCalls = new Map<string, LiveCall>()
   private readonly events = new Map<string, CallEvent[]>()
   private readonly outbox = new Map<number, OutboxRow>()
   private readonly nodes = new Map<string, NodeRow>()
@@ -101,6 +103,7 @@ export class Database extends Server {
   /** Removes a call, and leaves its rows in the outbox. */
   drop(ref: CallRef): void {
     this.calls.delete(callKey(ref))
+    this.liveCalls.delete(callKey(ref))
     this.events.delete(callKey(ref))
   }
 
@@ -116,6 +119,8 @@ export class Database extends Server {
     return steps.map(({ call, event }) => {
       const key = callKey(call)
       this.calls.set(key, call)
+      if (isLive(call)) this.liveCalls.set(key, call)
+      else this.liveCalls.delete(key)
       this.events.set(key, [...(this.events.get(key) ?? []), event])
       this.noteRung(call)
       const before = this.commits.get(call.callUuid) ?? []
@@ -158,7 +163,7 @@ export class Database extends Server {
   }
 
   live(): LiveCall[] {
-    return [...this.calls.values()].filter(isLive)
+    return [...this.liveCalls.values()]
   }
 
   isInCall(participant: Participant): boolean {

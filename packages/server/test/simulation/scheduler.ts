@@ -7,7 +7,12 @@ interface Event {
   /** Drawn: what is due at the same time comes in any order. */
   readonly lot: number
   readonly nth: number
+  /** The process in which it happens. */
+  readonly host: Host | undefined
+  /** Undefined: it does not happen any more. */
   run: (() => void) | undefined
+  /** Where it is in the heap; -1: nowhere any more. */
+  place: number
 }
 
 /** Lets everything that promises have made due happen. */
@@ -33,12 +38,20 @@ export class Scheduler {
     this.random = random
   }
 
-  after(ms: number, run: () => void): Cancel {
-    const event: Event = { at: this.now + Math.max(0, ms), lot: this.random.int(2 ** 20), nth: this.nth++, run }
-    this.push(event)
-    return () => {
-      event.run = undefined
-    }
+  /** `host`: the process in which it happens; undefined: in none of the world's. */
+  after(ms: number, run: () => void, host?: Host): Cancel {
+    const at = this.now + Math.max(0, ms)
+    const event: Event = { at, lot: this.random.int(2 ** 20), nth: this.nth++, host, run, place: -1 }
+    const { heap } = this
+    heap.push(event)
+    this.rise(event, heap.length - 1)
+    return () => this.cancel(event)
+  }
+
+  /** It leaves the heap at once: most are time limits, and of those nearly none is ever due. */
+  private cancel(event: Event): void {
+    event.run = undefined
+    if (event.place >= 0) this.remove(event.place)
   }
 
   /** Until `until` ms have passed since the beginning, or `isOver` says so. */
@@ -74,16 +87,17 @@ export class Scheduler {
       due.push(step)
     }
     let due: (() => void)[] = [step]
+    let turn: (() => void)[] = []
     globalThis.setImmediate = ((what: () => void) => void due.push(what)) as unknown as typeof setImmediate
     try {
       while (!isThrough) {
-        const turn = due
-        due = []
+        ;[turn, due] = [due, turn]
         for (const what of turn) {
           what()
           if (isThrough) return
           drainMicrotasks()
         }
+        turn.length = 0
       }
     } finally {
       globalThis.setImmediate = real
@@ -92,50 +106,60 @@ export class Scheduler {
 
   /** The next event; false when there is none any more. */
   private step(until: number, isOver: () => boolean): boolean {
-    while (!isOver()) {
-      const next = this.heap[0]
-      if (next === undefined || next.at > until) {
-        this.now = Math.max(this.now, until)
-        return false
-      }
-      this.pop()
-      if (next.run === undefined) continue
-      this.now = next.at
-      this.steps++
-      next.run()
-      return true
+    if (isOver()) return false
+    const next = this.heap[0]
+    if (next === undefined || next.at > until) {
+      this.now = Math.max(this.now, until)
+      return false
     }
-    return false
+    this.remove(0)
+    this.now = next.at
+    this.steps++
+    if (next.host === undefined) next.run?.()
+    else next.host.take(next)
+    return true
   }
 
-  private push(event: Event): void {
+  private remove(place: number): void {
     const { heap } = this
-    heap.push(event)
-    let at = heap.length - 1
+    ;(heap[place] as Event).place = -1
+    const last = heap.pop() as Event
+    if (place === heap.length) return
+    if (place > 0 && isBefore(last, heap[(place - 1) >> 1] as Event)) this.rise(last, place)
+    else this.sink(last, place)
+  }
+
+  private rise(event: Event, from: number): void {
+    const { heap } = this
+    let at = from
     while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (!isBefore(event, heap[parent] as Event)) break
-      heap[at] = heap[parent] as Event
-      at = parent
+      const above = (at - 1) >> 1
+      const parent = heap[above] as Event
+      if (!isBefore(event, parent)) break
+      heap[at] = parent
+      parent.place = at
+      at = above
     }
     heap[at] = event
+    event.place = at
   }
 
-  private pop(): void {
+  private sink(event: Event, from: number): void {
     const { heap } = this
-    const last = heap.pop() as Event
-    if (heap.length === 0) return
-    let at = 0
+    let at = from
     for (;;) {
       const left = 2 * at + 1
       if (left >= heap.length) break
       const right = left + 1
-      const least = right < heap.length && isBefore(heap[right] as Event, heap[left] as Event) ? right : left
-      if (!isBefore(heap[least] as Event, last)) break
-      heap[at] = heap[least] as Event
-      at = least
+      const below = right < heap.length && isBefore(heap[right] as Event, heap[left] as Event) ? right : left
+      const least = heap[below] as Event
+      if (!isBefore(least, event)) break
+      heap[at] = least
+      least.place = at
+      at = below
     }
-    heap[at] = last
+    heap[at] = event
+    event.place = at
   }
 }
 
@@ -158,7 +182,7 @@ export class Host {
   private isDead = false
   private standsStill = false
   /** What was due while it stood still, and what came since and has to wait for that. */
-  private waiting: (() => void)[] = []
+  private waiting: Event[] = []
   private isCatchingUp = false
   private lastTurn = 0
   private readonly mourners: (() => void)[] = []
@@ -211,7 +235,7 @@ export class Host {
     this.isCatchingUp = this.waiting.length > 0
     if (!this.isCatchingUp) return
     this.scheduler.after(0, () => {
-      if (!this.standsStill) this.waiting.shift()?.()
+      if (!this.standsStill) this.waiting.shift()?.run?.()
       if (this.standsStill) this.isCatchingUp = false
       else this.catchUp()
     })
@@ -219,18 +243,14 @@ export class Host {
 
   /** Something happens in this process after `ms` milliseconds. */
   after(ms: number, what: () => void): Cancel {
-    let isOff = false
-    const run = () => {
-      if (!isOff && !this.isDead) what()
-    }
-    const cancel = this.scheduler.after(ms, () => {
-      if (this.standsStill || this.isCatchingUp) this.waiting.push(run)
-      else run()
-    })
-    return () => {
-      isOff = true
-      cancel()
-    }
+    return this.scheduler.after(ms, what, this)
+  }
+
+  /** Something is due in this process. */
+  take(event: Event): void {
+    if (this.isDead) return
+    if (this.standsStill || this.isCatchingUp) this.waiting.push(event)
+    else event.run?.()
   }
 
   private every(ms: number, what: () => void): Cancel {

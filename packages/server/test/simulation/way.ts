@@ -1,3 +1,4 @@
+import type { Cancel } from '../../src/ports/clock.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Host, Scheduler } from './scheduler.ts'
@@ -87,11 +88,14 @@ const shortestMs = 0.05
 /** The longest that a connection lasts which brings no answers any more, in ms. */
 const silentMs = 6_000
 
-interface Pending {
+/** A command that has no answer yet. */
+interface Pending<T = never> {
   /** It does not get there any more. */
   isStopped: boolean
-  /** The connection is lost. */
-  lose(): void
+  readonly resolve: (result: T) => void
+  readonly reject: (error: unknown) => void
+  /** Its time limit does not matter any more. */
+  cancel: Cancel
 }
 
 export function createWay(scheduler: Scheduler, host: Host, random: Random, link: Link, store: Part): Way {
@@ -108,9 +112,35 @@ export function createWay(scheduler: Scheduler, host: Host, random: Random, link
   function cut(): void {
     const all = [...pending]
     for (const each of all.slice(random.int(all.length + 1))) each.isStopped = true
-    for (const each of all) each.lose()
+    for (const each of all) fail(each, 'the connection to the store was lost')
     isSilent = false
     way.onCut()
+  }
+
+  function fail(command: Pending, why: string): void {
+    end(command)
+    command.reject(new StoreError('unknown', why))
+  }
+
+  function end(command: Pending): void {
+    command.cancel()
+    pending.delete(command)
+  }
+
+  function arrive(command: Pending, give: () => void): void {
+    if (isSilent || !pending.has(command)) return
+    end(command)
+    give()
+  }
+
+  /** `give`: what its node is told. */
+  function answer(command: Pending, give: () => void): void {
+    lastBack = Math.max(lastBack, scheduler.now + draw()) + 1e-6
+    host.after(lastBack - scheduler.now, () => {
+      if (link.works) arrive(command, give)
+      // The node may be dead, or stand still, by then.
+      else link.take(() => void host.after(0, () => arrive(command, give)))
+    })
   }
 
   const way: Way = {
@@ -120,36 +150,19 @@ export function createWay(scheduler: Scheduler, host: Host, random: Random, link
     send<T>(work: () => T, limitMs = deadlineMs): Promise<T> {
       if (!isUp()) return Promise.reject(new StoreError('unavailable', 'the store is not connected'))
       const { promise, resolve, reject } = Promise.withResolvers<T>()
-      const give = (finish: () => void) => {
-        cancel()
-        pending.delete(mine)
-        finish()
-      }
-      const mine = {
-        isStopped: false,
-        lose: () => give(() => reject(new StoreError('unknown', 'the connection to the store was lost'))),
-      }
-      const cancel = host.after(limitMs, () =>
-        give(() => reject(new StoreError('unknown', 'the store did not answer in time'))),
-      )
-      pending.add(mine)
+      const command: Pending<T> = { isStopped: false, resolve, reject, cancel: never }
+      command.cancel = host.after(limitMs, () => fail(command, 'the store did not answer in time'))
+      pending.add(command)
       if (random.int(1_000) < link.lossPerMille && !isSilent) {
         isSilent = true
         host.after(random.int(silentMs), cut)
       }
-      const answer = (finish: () => void) => {
-        lastBack = Math.max(lastBack, scheduler.now + draw()) + 1e-6
-        const arrive = () => !isSilent && pending.has(mine) && give(finish)
-        host.after(lastBack - scheduler.now, () => {
-          if (link.works) arrive()
-          // The node may be dead, or stand still, by then.
-          else link.take(() => void host.after(0, arrive))
-        })
-      }
       lastThere = Math.max(lastThere, scheduler.now + draw()) + 1e-6
+      const done = () => !command.isStopped && answer(command, carryOut(work, resolve, reject))
       // Also where the node is dead by then.
       scheduler.after(lastThere - scheduler.now, () => {
-        link.take(() => store.take(() => !mine.isStopped && answer(carryOut(work, resolve, reject))))
+        if (link.works && store.works) done()
+        else link.take(() => store.take(done))
       })
       return promise
     },
@@ -157,6 +170,8 @@ export function createWay(scheduler: Scheduler, host: Host, random: Random, link
   }
   return way
 }
+
+const never = () => {}
 
 /** Does what a store does at once. Answers what to do with its answer. */
 function carryOut<T>(work: () => T, resolve: (result: T) => void, reject: (error: unknown) => void): () => void {
