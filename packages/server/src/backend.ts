@@ -308,7 +308,7 @@ function joinMembers(
 ): Members {
   return createMembers({
     ...parts,
-    self: newNodeName(config.nodeId, Math.round(parts.heartbeats.openedAt)),
+    self: newNodeName(config.nodeId, parts.heartbeats.openedAt),
     isGone: (node) => cluster().isGone(node),
     saysItLives: (node) => cluster().saysItLives(node),
     isReady: () => cluster().isReady(),

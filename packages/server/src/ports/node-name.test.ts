@@ -1,5 +1,13 @@
 import { expect, test } from 'bun:test'
-import { connectionName, isReplacedBy, isWorkerOf, newNodeName, nodeOfWorker, workerId } from './node-name.ts'
+import {
+  beginAfter,
+  connectionName,
+  isReplacedBy,
+  isWorkerOf,
+  newNodeName,
+  nodeOfWorker,
+  workerId,
+} from './node-name.ts'
 
 test('a node that starts again is another run, and the one before is over', () => {
   const [first, second] = [newNodeName('calls-0', 1_000), newNodeName('calls-0', 2_000)]
@@ -10,6 +18,16 @@ test('a node that starts again is another run, and the one before is over', () =
     expect(isReplacedBy(first, newNodeName(other, 2_000))).toBe(false)
     expect(isReplacedBy(newNodeName(other, 1_000), second)).toBe(false)
   }
+})
+
+test('a run is later than the one before it, also if the clock was put back between them', () => {
+  const first = newNodeName('calls-0', beginAfter(null, 1_000_000))
+  for (const now of [0, 999_999, 1_000_000, 1_000_000.4]) {
+    const second = newNodeName('calls-0', beginAfter(first, now))
+    expect(isReplacedBy(first, second)).toBe(true)
+    expect(isReplacedBy(second, first)).toBe(false)
+  }
+  expect(beginAfter(first, 1_000_002.4)).toBe(1_000_002)
 })
 
 test('whose worker a node is', () => {

@@ -4,11 +4,26 @@ import { randomBytes } from 'node:crypto'
  * A run of a node: its id, when it began, and a nonce. A node that starts again under its id is another run: what the last
  * one held, it does not hold. `at` is by the clock that all nodes go by, in ms since the epoch.
  */
-export function newNodeName(nodeId: string, at: number): string {
-  return `${nodeId}${separator}${at.toString(36).padStart(10, '0')}${randomBytes(6).toString('base64url')}`
+export function newNodeName(nodeId: string, at: number, nonce = randomBytes(6).toString('base64url')): string {
+  return `${runsOf(nodeId)}${at.toString(36).padStart(beganLength, '0')}${nonce}`
 }
 
+/**
+ * When a run begins, so that it is later than `last`, the latest run of its node before it; null: there was none. The clock that
+ * all nodes go by may have been put back since. In ms since the epoch.
+ */
+export function beginAfter(last: string | null, now: number): number {
+  if (last === null) return Math.round(now)
+  const began = last.lastIndexOf(separator) + 1
+  return Math.max(Math.round(now), Number.parseInt(last.slice(began, began + beganLength), 36) + 1)
+}
+
+/** Every run of a node has a name that begins with this. */
+export const runsOf = (nodeId: string): string => nodeId + separator
+
 const separator = '~'
+/** Of the begin of a run in its name, with leading zeros: later runs have greater names. */
+const beganLength = 10
 
 /** Whether a run is over because its node runs again. */
 export function isReplacedBy(run: string, other: string): boolean {

@@ -290,6 +290,21 @@ test('[END3] the clock of the database is put back: an outage by it is heard of,
   expect(errors).toEqual([])
 }, 240_000)
 
+test('the clock of the database is put back, and a node starts again: its new run is the one that lives', async () => {
+  const other = await openNode('other')
+  const first = await openNode('put-back')
+  await until('the first run is seen', () => other.others().includes(first.self))
+  await jumpTo(server, url, -3_600_000)
+  // As after kill -9: nobody says that the first run is over.
+  const second = await openNode('put-back')
+  await until('the first run is over', () => other.isDead(first.self))
+  await until('the second run is seen', () => other.others().includes(second.self))
+  expect(other.isDead(second.self)).toBe(false)
+  await Promise.all([other.stop(), first.stop(), second.stop()])
+  await jumpTo(server, url, 0)
+  expect(errors).toEqual([])
+}, 240_000)
+
 test('[END3] an outage is kept for as long as a call may last, and then forgotten', async () => {
   const [hourMs, dayMs] = [3_600_000, 86_400_000]
   const old = async () => {

@@ -1,3 +1,4 @@
+import { beginAfter, newNodeName, runsOf } from '../../src/ports/node-name.ts'
 import type { Random } from '../fuzz/random.ts'
 import { Database } from './database.ts'
 import type { DecidingBackend } from './deciding-backend.ts'
@@ -31,9 +32,10 @@ export class Cluster {
   /** Starts a node, or starts it again: it tries until its stores are there. */
   async start(index: number): Promise<void> {
     for (;;) {
-      const at = Math.round(this.database.now).toString(36).padStart(10, '0')
+      const id = `node-${index}`
+      const at = beginAfter(this.database.lastRun(runsOf(id)), this.database.now)
       const node = new SimulatedNode({
-        name: `node-${index}~${at}${String(this.count++).padStart(8, '0')}`,
+        name: newNodeName(id, at, String(this.count++).padStart(8, '0')),
         scheduler: this.scheduler,
         random: this.random.fork(),
         redis: this.redis,

@@ -252,6 +252,12 @@ export class Database extends Server {
     return first && this.events.get(first.key)?.[first.version - 1]?.at
   }
 
+  /** The latest run among those whose names begin so. */
+  lastRun(start: string): string | null {
+    const runs = [...this.nodes.keys()].filter((name) => name.startsWith(start)).sort()
+    return runs.at(-1) ?? null
+  }
+
   /** As `beatSql`. */
   beat({ node, ready, wasAway, outagesFrom, keptMs, sockets }: Beat): Beaten {
     const { now } = this

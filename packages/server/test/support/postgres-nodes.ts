@@ -19,7 +19,7 @@ export interface PostgresNodesOptions extends Omit<MembersOptions, 'heartbeats' 
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
   const { url, nodeId, ticks, ...others } = options
   const heartbeats = await openPostgresHeartbeats(url, nodeId)
-  const self = newNodeName(nodeId, Math.round(heartbeats.openedAt))
+  const self = newNodeName(nodeId, heartbeats.openedAt)
   const timers = { ...createSystemTimers(), ...(ticks && { monotonic: ticks }) }
   return {
     ...createMembers({ ...others, heartbeats, self, deaths: createDeaths(timers), timers }),

@@ -1,5 +1,5 @@
 import type { Beaten, Heartbeats } from '../../cluster/heartbeats.port.ts'
-import { connectionName } from '../../ports/node-name.ts'
+import { beginAfter, connectionName, runsOf } from '../../ports/node-name.ts'
 import { outageMs } from '../../ports/nodes.ts'
 import { Connections, type SqlParameter } from './connections.ts'
 
@@ -8,7 +8,9 @@ const statementLimitMs = 2_000
 /** Nobody is served better by a start that gives up on a database that is slow, in ms. */
 const startLimitMs = 10_000
 
-const deploymentSql = 'SELECT id FROM deployment'
+/** The deployment, and the name of the latest run among those whose names begin with `$1`. */
+const firstSql = `
+  SELECT id, (SELECT max(name COLLATE "C") FROM nodes WHERE starts_with(name, $1)) AS last FROM deployment`
 const nowSql = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
 /**
  * Counts on, and reads everybody's count. `$2`: this node serves, with both stores. `$3`: it did not a moment ago, and where
@@ -71,7 +73,10 @@ type OtherRow = readonly [
 export interface PostgresHeartbeats extends Heartbeats {
   /** The id of the deployment that the database belongs to [REDIS1]. */
   readonly deployment: string
-  /** The time of the database when it was opened, in ms since the epoch. */
+  /**
+   * The time of the database when it was opened, in ms since the epoch. If its clock was put back, and earlier runs of the node
+   * would count as later ones, it is a time after theirs.
+   */
   readonly openedAt: number
 }
 
@@ -89,9 +94,9 @@ export async function openPostgresHeartbeats(url: string, nodeId: string): Promi
 
   async function lookFirst() {
     try {
-      const openedAt = await now(startLimitMs)
-      const [{ id }] = await run(deploymentSql, [], startLimitMs)
-      return { openedAt, deployment: id as string }
+      const at = await now(startLimitMs)
+      const [{ id, last }] = await run(firstSql, [runsOf(nodeId)], startLimitMs)
+      return { openedAt: beginAfter(last, at), deployment: id as string }
     } catch (error) {
       await connections.close()
       throw error
