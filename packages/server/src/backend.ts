@@ -13,7 +13,7 @@ import { createTimed, timedCalls, timedOutbox } from './observability/timed.ts'
 import type { Erasures } from './participants/erasures.port.ts'
 import type { AuditStore } from './ports/audit.ts'
 import type { CallStore } from './ports/call-store.ts'
-import type { Clock } from './ports/clock.ts'
+import type { Clock, Jumps } from './ports/clock.ts'
 import type { Devices } from './ports/devices.ts'
 import type { Groups } from './ports/groups.ts'
 import type { Migrated, MigrationOptions } from './ports/migration.ts'
@@ -76,6 +76,8 @@ export interface Backend {
   readonly nodes: Nodes
   readonly uptime: Uptime
   readonly clock: Clock
+  /** What that clock jumped, where several nodes go by it. */
+  readonly jumps?: Jumps
   /**
    * Whether sessions outlive this process, and other processes serve as well. If they do not, sessions that had a socket
    * before the start are made up from the calls.
@@ -282,7 +284,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await members.start()
     fallen.start()
     // Every read before the first sweep uses this time.
-    await cluster.sessions.sweep(members.clock.now())
+    await cluster.sessions.sweep(members.clock.now() - members.jumps.sum())
   } catch (error) {
     await close()
     throw error
@@ -294,10 +296,10 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   }
   const { sessions, save } = cluster
   const { counters, wakes } = redis
-  const { uptime, clock, serve, peers } = members
+  const { uptime, clock, jumps, serve, peers } = members
   const shared = { isShared: true, hasSessions, tryRedis, countAway: () => undefined, peers, serve, close }
   const nodes = nodesOf(members, cluster)
-  return { stores, sessions, wakes, save, counters, localCounters, nodes, uptime, clock, ...shared }
+  return { stores, sessions, wakes, save, counters, localCounters, nodes, uptime, clock, jumps, ...shared }
 }
 
 /** The nodes on the database. The cluster, which comes later, says what is known of them in Redis. */

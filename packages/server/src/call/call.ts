@@ -121,6 +121,12 @@ export interface Turns {
   readonly rang: readonly string[]
 }
 
+/** A clock, and by how many ms it had jumped in all. See `Jumps`. */
+export interface CallClock {
+  readonly of: string
+  readonly jumpedMs: number
+}
+
 interface CallBase extends CallRef {
   /** 1 for a new call, one more with every transition. */
   readonly version: number
@@ -140,6 +146,8 @@ interface CallBase extends CallRef {
   readonly transferred?: Transferred
   /** It was made to a group. */
   readonly group?: CallGroup
+  /** By what its deadlines were written; absent: by a clock that has not jumped [END3]. */
+  readonly clock?: CallClock
   /** Instants are milliseconds since the epoch. */
   readonly startedAt: number
   readonly ringTimeoutMs: number

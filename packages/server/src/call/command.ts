@@ -67,7 +67,7 @@ export type CallCommand =
   | { readonly type: 'turn'; readonly member: string | null; readonly seen: number }
   /** The service was away: sessions on none of these nodes have no socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart'; readonly nodes: readonly string[] }
-  /** The wall clock jumped by `ms`: what remained still remains. */
+  /** Its deadlines are `ms` later; 0: they are only written down by the clock as it is now [END3]. */
   | { readonly type: 'shift'; readonly ms: number }
 
 export type Refusal = {

@@ -5,7 +5,6 @@ import {
   type Call,
   type CallDurations,
   deadlineOf,
-  isAnswered,
   isAwaited,
   isLive,
   type LiveCall,
@@ -17,6 +16,7 @@ import {
   type Side,
   sideOf,
 } from './call.ts'
+import { moved } from './clock.ts'
 import {
   type Acceptance,
   type Actor,
@@ -45,7 +45,7 @@ import {
   withPlace,
 } from './places.ts'
 import { take } from './take.ts'
-import { beginTurn, passTurn, shiftTurn } from './turns.ts'
+import { beginTurn, passTurn } from './turns.ts'
 
 type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
 type LoseCommand = Extract<CallCommand, { type: 'lose' }>
@@ -289,11 +289,8 @@ function restart(call: LiveCall, nodes: readonly string[], now: number): Decisio
 }
 
 function shift(call: LiveCall, ms: number, now: number): Decision {
-  const next = mapPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: place.since + ms } : place))
-  const shifted = isAnswered(next)
-    ? { ...next, acceptedAt: next.acceptedAt + ms }
-    : shiftTurn({ ...next, ringExpiresAt: next.ringExpiresAt + ms }, ms)
-  return changed({ ...shifted, version: call.version + 1 }, { type: 'clock_shifted', at: now, by: null, notices: [] })
+  const next = { ...moved(call, ms), version: call.version + 1 }
+  return changed(next, { type: 'clock_shifted', at: now, by: null, notices: [] })
 }
 
 /** Ring timeout, lost places, the longest call: whichever was due first. */

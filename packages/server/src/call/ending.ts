@@ -84,6 +84,7 @@ export function endOf(call: LiveCall, { status, reason, given = null }: End<Over
     ...(redirectedFrom !== undefined && { redirectedFrom }),
     ...(group !== undefined && { group: groupAtEnd(call, group, now) }),
     ...(transferred !== undefined && { transferred }),
+    ...(call.clock !== undefined && { clock: call.clock }),
     startedAt: call.startedAt,
     ringTimeoutMs: call.ringTimeoutMs,
     ringExpiresAt: call.ringExpiresAt,

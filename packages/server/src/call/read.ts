@@ -1,6 +1,7 @@
 import type {
   AnsweredCall,
   Call,
+  CallClock,
   CallGroup,
   OverCall,
   Party,
@@ -74,6 +75,7 @@ const group = object<CallGroup>({
   left: optional(texts),
   turns: optional(turns),
 })
+const clock = object<CallClock>({ of: text, jumpedMs: integer })
 
 const base = {
   product: text,
@@ -90,6 +92,7 @@ const base = {
   transferredTo: optional(text),
   transferred: optional(transferred),
   group: optional(group),
+  clock: optional(clock),
   startedAt: integer,
   ringTimeoutMs: integer,
   ringExpiresAt: integer,

@@ -108,7 +108,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     resume: ResumeRequest,
     retired: Sink | undefined,
   ): MaybePromise<Arrival> {
-    return andThen(sessions.resume(resume, identityOf(session), sink, clock.now(), retired), (open) =>
+    return andThen(sessions.resume(resume, identityOf(session), sink, clock.unjumped(), retired), (open) =>
       open === undefined
         ? enter(session, sink, resume)
         : goOnOrLeave({ ...session, sessionId: resume.sessionId }, sink, open),
@@ -120,7 +120,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     const arrival = goOn(session, open)
     if (!(arrival instanceof Promise)) return arrival
     return arrival.catch(async (error) => {
-      await sessions.detach(session.sessionId, sink, false, clock.now())
+      await sessions.detach(session.sessionId, sink, false, clock.unjumped())
       throw error
     })
   }
@@ -183,7 +183,7 @@ function createEnter(options: ArrivalsOptions, { noteSocket, lateRings, readActi
   /** If nobody calls and nothing waits, as nearly always, the session is in at once. */
   function enter(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     const identity = identityOf(session)
-    return andThen(sessions.open(identity, sink, clock.now()), (open) => {
+    return andThen(sessions.open(identity, sink, clock.unjumped()), (open) => {
       const arrival: Arrival = { sessionId: session.sessionId, recovered: false, activeCalls: [], ...open }
       return andThen(lateRings.liveCallsOf(session), (live) =>
         // The phone that changed networks may have left a socket behind that never heard how its last call ended.

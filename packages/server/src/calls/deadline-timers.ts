@@ -9,8 +9,6 @@ export interface DeadlineTimersOptions {
   /** When time has something to do with a call next, in ms since the epoch. */
   readonly deadlineOf: (call: Call) => number | undefined
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
-  /** Whether the clock has jumped, and the deadlines have yet to be moved. */
-  readonly isJumping: () => boolean
   readonly clock: Pick<SteadyClock, 'now'>
   readonly onFailure: (error: unknown) => void
   readonly timers: Pick<Timers, 'after'>
@@ -37,7 +35,7 @@ const againMs = 500
 const earlyMs = 5
 
 export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTimers {
-  const { deadlineOf, run, isJumping, clock, timers } = options
+  const { deadlineOf, run, clock, timers } = options
   const watched = new Map<string, { readonly call: Call; readonly cancel: Cancel }>()
   const due = createDueCalls(passTime, (key) => watched.has(key), options.onFailure)
   let isStopped = false
@@ -63,8 +61,8 @@ export function createDeadlineTimers(options: DeadlineTimersOptions): DeadlineTi
   }
 
   async function passTime(call: Call): Promise<void> {
-    // In an outage, or by a clock that jumped, it is not.
-    if (isJumping() || !isDue(call, clock.now())) return watch(call, againMs)
+    // In an outage it is not.
+    if (!isDue(call, clock.now())) return watch(call, againMs)
     const decision = await run(call, { type: 'time' })
     // A timer may be a moment early, or of a call that another node has changed since.
     if (decision.ok && decision.steps.length === 0 && !watched.has(callKey(call))) watch(decision.call)

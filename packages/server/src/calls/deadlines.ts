@@ -1,4 +1,5 @@
 import { type Call, type CallDurations, type CallRef, nextDeadline, type Outage } from '../call/call.ts'
+import { byClock, jumpedSince } from '../call/clock.ts'
 import type { CallCommand, Decision } from '../call/command.ts'
 import type { LiveCallReads } from '../ports/call-store.ts'
 import type { Cancel, Timers } from '../ports/clock.ts'
@@ -12,8 +13,6 @@ import { createDueRings } from './due-rings.ts'
 import { createRounds, type RoundsOptions } from './live-rounds.ts'
 
 const sweepIntervalMs = 500
-/** A jump of the nodes' common clock is noticed by all of them within this time, in ms. */
-const noticedMs = 1_500
 
 export interface DeadlinesOptions extends Pick<RoundsOptions, 'onPage' | 'onRound'> {
   readonly store: LiveCallReads
@@ -53,10 +52,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   let stopSweeping: Cancel | undefined
   let sweeping = false
   let lastOutage: Outage | undefined
-  const deadlineOf = (call: Call) => nextDeadline(call, { ...options.durations, outages: uptime.outages() })
+  const deadlineOf = (call: Call) =>
+    nextDeadline(byClock(call, clock.written()), { ...options.durations, outages: uptime.outages() })
   const ownTimers = createDeadlineTimers({
     ...{ deadlineOf, run, clock, timers },
-    isJumping: jumps.isUnderWay,
     onFailure: failures.report,
   })
   const { isWatched } = ownTimers
@@ -64,8 +63,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   const lookAtDueRings = createDueRings({ store, nodes, run, sinceDeathMs: rounds.sinceDeathMs })
 
   async function sweep(): Promise<void> {
-    await sessions.sweep(clock.now())
-    if (clock.jumped() !== 0) await jumps.follow()
+    await sessions.sweep(clock.unjumped())
+    if (jumps.isBehind()) await jumps.follow()
     await noteOutage()
     const now = clock.now()
     background.start()
@@ -152,24 +151,25 @@ function createBackground(work: () => Promise<void>, onFailure: (error: unknown)
   }
 }
 
-/** The wall clock jumped: what remained of every ring and every lost place still remains. */
-function createJumps({ store, nodes, clock, run, timers }: DeadlinesOptions) {
-  let isUnderWay = false
+/**
+ * The wall clock jumped: what remained of every ring and every lost place still remains. Whoever reads a call knows that [END3].
+ * One node writes the calls as they are by the new clock, so that rings are found by their time.
+ */
+function createJumps({ store, nodes, clock, run }: DeadlinesOptions) {
+  let written = clock.written()
+
   return {
-    isUnderWay: () => isUnderWay,
+    isBehind: () => clock.jumped() !== 0 || clock.written() !== written,
     async follow(): Promise<void> {
-      isUnderWay = true
-      try {
-        const ms = Math.round(clock.jumped())
-        clock.follow()
-        const others = nodes.others()
-        // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
-        if (others.length > 0) await timers.sleep(noticedMs)
-        if (others.some((other) => other < nodes.self)) return await timers.sleep(noticedMs)
-        for await (const page of store.livePages()) await inBatches(page, (call) => run(call, { type: 'shift', ms }))
-      } finally {
-        isUnderWay = false
+      await clock.follow()
+      const now = clock.written()
+      if (!nodes.others().some((other) => other < nodes.self)) {
+        for await (const page of store.livePages()) {
+          const old = page.filter((call) => jumpedSince(call, now) !== 0)
+          await inBatches(old, (call) => run(call, { type: 'shift', ms: 0 }))
+        }
       }
+      written = now
     },
   }
 }

@@ -17,7 +17,7 @@ export interface DeparturesOptions {
   readonly calls: Pick<Calls, 'run'>
   readonly recorder: Pick<Recorder, 'record'>
   readonly noteSocket: NoteSocket
-  readonly clock: Pick<SteadyClock, 'now'>
+  readonly clock: Pick<SteadyClock, 'unjumped'>
   /** A device of the callee lost a session while a call rings there, or does not answer there: it may sleep [PUSH2]. */
   readonly onDoubt: (call: RingingCall, doubt: Doubt) => void
 }
@@ -43,7 +43,7 @@ export function createDepartures(options: DeparturesOptions): Departures {
 
   async function leave(session: ClientSession, sink: Sink, { forGood, cause, ...how }: Loss): Promise<void> {
     const { sessionId, node } = session
-    if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), how))) return
+    if (!(await sessions.detach(sessionId, sink, forGood, clock.unjumped(), how))) return
     const live = await store.liveCallsOf(session.participant)
     noteSocket(session, live, 'socket_lost', { cause })
     for (const call of ringsOf(session, live))

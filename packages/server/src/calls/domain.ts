@@ -1,4 +1,5 @@
 import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, type RingingCall } from '../call/call.ts'
+import { byClock } from '../call/clock.ts'
 import type { Step } from '../call/effects.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
@@ -6,7 +7,7 @@ import { createDelivery, type Delivery } from '../delivery/delivery.ts'
 import { createOutbox, type Outbox, type OutboxOptions } from '../delivery/outbox.ts'
 import type { InviteHook } from '../invite-hook/invite-hook.ts'
 import type { CallStore } from '../ports/call-store.ts'
-import type { Clock, Timers } from '../ports/clock.ts'
+import type { Clock, Jumps, Timers } from '../ports/clock.ts'
 import type { Devices } from '../ports/devices.ts'
 import type { Groups } from '../ports/groups.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
@@ -15,12 +16,13 @@ import type { ProductStore } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
-import { createSteadyClock, type SteadyClock } from '../time/steady-clock.ts'
+import { createOwnJumps, createSteadyClock, type SteadyClock } from '../time/steady-clock.ts'
 import type { Recorder } from '../timeline/recorder.ts'
 import { type Arrivals, type ArrivalsOptions, createArrivals } from './arrivals.ts'
 import { createAskBackend } from './ask-backend.ts'
 import { createFindGroup } from './called-groups.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
+import { createClockedSteps } from './clocked-steps.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
 import { createEndQuality, type EndQualityOptions } from './end-quality.ts'
 import { isHeldElsewhere, isShareOf } from './holders.ts'
@@ -46,6 +48,8 @@ export interface DomainOptions {
     readonly nodes: Nodes
     readonly uptime: Uptime
     readonly clock: Clock
+    /** What that clock jumped; not given where this process goes by a clock of its own. */
+    readonly jumps?: Jumps | undefined
     /** Sessions are those of several nodes, and outlive this one. */
     readonly isShared: boolean
   }
@@ -111,8 +115,8 @@ const qualityMs = 250
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, finalsMs, recorder, onError, timers } = options
   const { stores, sessions, nodes, uptime } = backend
-  const store = stores.calls
-  const clock = createSteadyClock(backend.clock)
+  const clock = createSteadyClock(backend.clock, backend.jumps ?? createOwnJumps(nodes.self))
+  const store = { ...stores.calls, ...createClockedSteps(stores.calls, clock) }
   const durations = durationsOf(config)
   const { delivery, outbox } = createHandingOn(options, clock, (call) => deadlines.watch(call))
   const load = async (ref: CallRef) => delivery.known.get(callKey(ref)) ?? (await store.load(ref))
@@ -140,7 +144,8 @@ export function createDomain(options: DomainOptions): Domain {
   const arrivals = createArrivals({
     ...parts,
     calls,
-    absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
+    absenceOf: (call, side) =>
+      absenceOf(byClock(call, clock.written()), side, { ...durations, outages: uptime.outages() }),
     onDoubt: options.onDoubt,
   })
   const deadlines = createDeadlines({
@@ -176,7 +181,7 @@ function durationsOf({ callerLostMs, peerLostMs, maxCallMs }: DomainOptions['con
 /** Steps that are handed on, and those that nobody has handed on. */
 function createHandingOn(
   options: DomainOptions,
-  { now }: SteadyClock,
+  { now, written }: SteadyClock,
   watch: (call: Call) => void,
 ): Pick<Domain, 'delivery' | 'outbox'> {
   const { backend, finalsMs, recorder, onLeft, onRangNowhere, onError } = options
@@ -186,6 +191,7 @@ function createHandingOn(
   const stepsAfter: CallStore['stepsAfter'] = (ref, version) => store.stepsAfter(ref, version)
   const delivery = createDelivery({
     ...{ sessions, now, stepsAfter, nodes, onError },
+    unjumped: (call, at) => at - (call.clock?.of === written().of ? call.clock.jumpedMs : 0),
     load: (ref) => store.load(ref),
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     leftOf: (ref) => outbox.leftOf(ref),

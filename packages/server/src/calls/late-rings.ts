@@ -9,6 +9,7 @@ import {
   rungBy,
   sameParticipant,
 } from '../call/call.ts'
+import { byClock } from '../call/clock.ts'
 import { type Notice, ringingData, rungTo } from '../call/effects.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
@@ -22,7 +23,7 @@ export interface LateRingsOptions {
   readonly store: CallSteps & LiveCallReads
   readonly sessions: Pick<SessionLookup & SessionPushes, 'unaware' | 'append'>
   readonly delivery: Pick<Delivery, 'known'>
-  readonly clock: Pick<SteadyClock, 'now'>
+  readonly clock: Pick<SteadyClock, 'now' | 'written'>
 }
 
 /** The fields of a session that are needed to ring there. */
@@ -79,7 +80,10 @@ export function createLateRings({ store, sessions, delivery, clock }: LateRingsO
   function ring(session: Who, read: Call): MaybePromise<void> {
     const call = newest(read)
     if (call.status !== 'ringing' || !isRung(session, call) || !ringsAt(call, session.participant)) return
-    const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
+    const text = JSON.stringify({
+      event: 'call.ringing',
+      data: ringingData(byClock(call, clock.written()), clock.now()),
+    })
     const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
     return andThen(sessions.append(session.sessionId, push), () => tellIfOver(session, call))
   }

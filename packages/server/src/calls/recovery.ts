@@ -12,6 +12,7 @@ import {
   rungBy,
   wasJoined,
 } from '../call/call.ts'
+import { byClock } from '../call/clock.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { acceptedPush } from '../delivery/notices.ts'
@@ -47,14 +48,14 @@ export interface Recovery {
 /** The calls that a start finds: they went on without their service. */
 export function createRecovery(options: RecoveryOptions): Recovery {
   const { store, sessions, nodes, delivery, clock, finalsMs } = options
-  const { expectBack, expectRung } = createExpected(sessions)
+  const { expectBack, expectRung } = createExpected(options)
   const startClocks = createStartClocks(options)
 
   async function recover(hasSessions: boolean): Promise<void> {
     const now = clock.now()
     if (nodes.others().length > 0) return
     if (hasSessions) return recoverClocks(now)
-    for await (const page of store.overPages(now - finalsMs)) await inBatches(page, (ended) => recoverEnded(ended, now))
+    for await (const page of store.overPages(now - finalsMs)) await inBatches(page, (ended) => recoverEnded(ended))
     for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, now))
   }
 
@@ -65,16 +66,16 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     }
   }
 
-  async function recoverEnded({ call, step }: Ended, now: number): Promise<void> {
-    await expectBack(call, now)
-    if (call.calleePlace === null) await expectRung(call, now)
+  async function recoverEnded({ call, step }: Ended): Promise<void> {
+    await expectBack(call)
+    if (call.calleePlace === null) await expectRung(call)
     await delivery.tellAgain({ call, event: finalsOf(step.event) })
   }
 
   async function recoverCall(call: Call, now: number): Promise<void> {
     if (!isLive(call)) return
-    await expectBack(call, now)
-    if (call.status === 'ringing') await expectRung(call, now)
+    await expectBack(call)
+    if (call.status === 'ringing') await expectRung(call)
     await delivery.adopt(call)
     if (call.status === 'accepted') {
       // Nobody knows whether the caller heard it; a call that is connected proves that it did.
@@ -93,7 +94,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     // It rang nowhere [XFER1].
     if (wasJoined(call)) return
     if (deviceId === null || now - call.acceptedAt > finalsMs) return
-    await expectRung(call, now, deviceId)
+    await expectRung(call, deviceId)
     const text = JSON.stringify({
       event: 'call.cancelled',
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
@@ -109,7 +110,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
 /** Starts the clocks of a call again; `alive`: the nodes whose sockets are there. */
 function createStartClocks({ calls, clock, durations }: RecoveryOptions) {
   async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {
-    const beyond = ringBeyondTimeout(call, now)
+    const beyond = ringBeyondTimeout(byClock(call, clock.written()), now)
     if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
     // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
     const decision = await calls.run(call, { type: 'restart', nodes: alive })
@@ -126,27 +127,31 @@ function createStartClocks({ calls, clock, durations }: RecoveryOptions) {
 }
 
 /** Sessions that there were before the start. Their clients may come back. */
-function createExpected(sessions: RecoveryOptions['sessions']) {
+function createExpected({ sessions, clock }: RecoveryOptions) {
   /** The holders of the places may come back: their logs are there again. */
-  async function expectBack(call: Call, now: number): Promise<void> {
+  async function expectBack(call: Call): Promise<void> {
     for (const side of ['caller', 'callee'] as const) {
       const place = placeOf(call, side)
       if (place === null) continue
       const { sessionId, deviceId } = place
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
-      await sessions.apply(sessionId, { call: callKey(call), orOpen: { identity, at: now } })
+      await sessions.apply(sessionId, { call: callKey(call), orOpen: { identity, at: clock.unjumped() } })
     }
   }
 
   /** Some sockets of the callee rang before the restart. It is only known on which device none of them was [WS4]. */
-  async function expectRung(call: Call, now: number, isNotOf?: string): Promise<void> {
-    for (const participant of rungBy(call)) await expectAt(participant, call, now, isNotOf)
+  async function expectRung(call: Call, isNotOf?: string): Promise<void> {
+    for (const participant of rungBy(call)) await expectAt(participant, call, isNotOf)
   }
 
-  async function expectAt(participant: Participant, call: Call, now: number, isNotOf?: string): Promise<void> {
+  async function expectAt(participant: Participant, call: Call, isNotOf?: string): Promise<void> {
     const sessionId = newSessionId(participant)
     const identity = { sessionId, participant, deviceId: undefined, extended: false, ...(isNotOf && { isNotOf }) }
-    await sessions.apply(sessionId, { call: callKey(call), isRinging: true, orOpen: { identity, at: now } })
+    await sessions.apply(sessionId, {
+      call: callKey(call),
+      isRinging: true,
+      orOpen: { identity, at: clock.unjumped() },
+    })
   }
 
   return { expectBack, expectRung }

@@ -33,8 +33,22 @@ export function createDatabaseClock(timers: Pick<Timers, 'monotonic'>) {
   const monotonic = () => timers.monotonic() + stood
   const best = () => known.reduce((best, each) => (each.way < best.way ? each : best))
 
-  /** The database said its time between `sent` and `received`, and with it how often the others have counted. */
-  function learn(databaseNow: number, sent: number, received: number, others: readonly OtherNode[]): void {
+  /**
+   * The database said its time between `sent` and `received`, and with it how often the others have counted, and by how many ms
+   * more its clock has jumped in all, as the nodes have agreed.
+   */
+  function learn(
+    databaseNow: number,
+    sent: number,
+    received: number,
+    others: readonly OtherNode[],
+    jumpedMs = 0,
+  ): void {
+    // This node may have seen that jump itself.
+    if (jumpedMs !== 0 && isOfOtherClock(databaseNow, sent, received, known)) {
+      known = known.map((sample) => ({ ...sample, offset: sample.offset + jumpedMs }))
+      offset += jumpedMs
+    }
     const moved = databaseNow - (sent + (received - sent) / 2) - offset
     const isOther = isOfOtherClock(databaseNow, sent, received, known)
     if (isOther && stoodStill(moved, received - agreed.at, others)) {

@@ -42,6 +42,8 @@ export interface Beaten {
   readonly now: number
   /** How long ago some node was last ready; undefined where none ever was. In ms. */
   readonly readyAgeMs: number | undefined
+  /** What its clock has jumped in all, as the nodes have agreed, in ms. */
+  readonly jumpedMs: number
   /** By their begin. */
   readonly outages: readonly Outage[]
   /** All but the one that asks. */
@@ -54,6 +56,11 @@ export interface Heartbeats {
   beat(beat: Beat, limitMs: number): Promise<Beaten>
   /** The time of the database, in ms since the epoch. */
   now(limitMs: number): Promise<number>
+  /**
+   * Its clock jumped: the sum is `jumpedMs` now, if it still was `known`, and outages move along. Answers what it is, or was a
+   * moment ago.
+   */
+  jump(jumpedMs: number, known: number, limitMs: number): Promise<number>
   /** Says that this run has left. */
   leave(node: string, limitMs: number): Promise<void>
   close(): Promise<void>

@@ -1,5 +1,5 @@
 import type { Outage } from '../call/call.ts'
-import type { Cancel, Clock, Timers } from '../ports/clock.ts'
+import type { Cancel, Clock, Jumps, Timers } from '../ports/clock.ts'
 import { type Nodes, outageMs, type PeerNode, type Uptime } from '../ports/nodes.ts'
 import { createDatabaseClock } from './database-clock.ts'
 import { beatLimitMs, beatMs, type Heartbeats } from './heartbeats.port.ts'
@@ -28,6 +28,8 @@ export interface Members extends Pick<Nodes, 'self' | 'isDead' | 'others' | 'loa
   readonly uptime: Uptime
   /** The database's clock: the same for all nodes, whatever their own say. */
   readonly clock: Clock
+  /** What it has jumped, as the nodes have agreed. */
+  readonly jumps: Jumps
   /** Resolves when the others can know of this node. */
   start(): Promise<void>
   /** People can come back to this node from now on: just before it listens. Resolves when the others can know that. */
@@ -46,6 +48,7 @@ export function createMembers(options: MembersOptions): Members {
   const { monotonic } = clock
   const nodes = createSeenNodes({ ...options, monotonic })
   const outages = createOutages(keptMs)
+  const { jumps, agree } = createAgreement(heartbeats, outages.move)
   let isServing = false
   /** When a node, and when this one, was last seen to serve with both stores. */
   let servedAt = Number.NEGATIVE_INFINITY
@@ -63,8 +66,10 @@ export function createMembers(options: MembersOptions): Members {
     const wasAway = sent - readyAt > outageMs
     const said = { node: self, ready, wasAway, outagesFrom: from, keptMs, sockets: ready ? sockets() : null }
     const { others, ...beaten } = await heartbeats.beat(said, limitMs)
-    clock.learn(beaten.now, sent, monotonic(), others)
-    outages.learn(beaten.outages, from, beaten.now)
+    const moreMs = agree(beaten.jumpedMs)
+    clock.learn(beaten.now, sent, monotonic(), others, moreMs)
+    // Those that were asked for have moved with the clock: the next beat reads them all.
+    if (moreMs === 0) outages.learn(beaten.outages, from, beaten.now)
     servedAt = Math.max(servedAt, sent - (beaten.readyAgeMs ?? Number.POSITIVE_INFINITY))
     if (ready) readyAt = sent
     nodes.learn(others, { began, sent, received: monotonic() })
@@ -73,6 +78,7 @@ export function createMembers(options: MembersOptions): Members {
   return {
     self,
     clock: { now: () => Math.round(clock.now()), monotonic },
+    jumps,
     uptime: {
       outages() {
         const awayMs = monotonic() - servedAt
@@ -110,6 +116,28 @@ export function createMembers(options: MembersOptions): Members {
   }
 }
 
+/** What the clock of the database has jumped. `onMore`: the nodes have agreed that it is more than this one knew, in ms. */
+function createAgreement(heartbeats: Pick<Heartbeats, 'jump'>, onMore: (ms: number) => void) {
+  let jumpedMs: number | undefined
+
+  /** By how much that is more than this node knew. */
+  function agree(sum: number): number {
+    const moreMs = sum - (jumpedMs ?? sum)
+    jumpedMs = sum
+    if (moreMs !== 0) onMore(moreMs)
+    return moreMs
+  }
+
+  const jumps: Jumps = {
+    of: 'database',
+    sum: () => jumpedMs ?? 0,
+    async add(ms, known) {
+      agree(await heartbeats.jump(known + ms, known, beatLimitMs))
+    },
+  }
+  return { jumps, agree }
+}
+
 /** The outages that are over, as the database says. */
 function createOutages(keptMs: number) {
   let outages: readonly Outage[] = []
@@ -118,6 +146,11 @@ function createOutages(keptMs: number) {
   return {
     known: () => outages,
     from: () => knownFrom,
+    /** The clock that they were written by has jumped. */
+    move(ms: number): void {
+      outages = outages.map(({ from, to }) => ({ from: from + ms, to: to + ms }))
+      knownFrom = 0
+    },
     /** `read` began at `since` or later. After the database's clock was put back, that may be before the last known one. */
     learn(read: readonly Outage[], since: number, databaseNow: number): void {
       const known = outages.filter(({ from, to }) => from < since && to >= databaseNow - keptMs)

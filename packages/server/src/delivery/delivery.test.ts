@@ -58,6 +58,7 @@ function setUp(openedAt = 0, onRang?: (call: Call, members: number) => void) {
   const reading: { instead?: Promise<readonly Step[]> } = {}
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const delivery = createDelivery({
+    unjumped: (_, at) => at,
     sessions: {
       ...sessions,
       async appendLive(...how) {
@@ -340,6 +341,7 @@ test('[XFER1] who knows an old version of the first call tells of its end after 
   ]
   const stepsOfCall = ({ callUuid }: CallRef) => steps.filter(({ call }) => call.callUuid === callUuid)
   const delivery = createDelivery({
+    unjumped: (_, at) => at,
     ...{ sessions, now: () => time, isHeldElsewhere: () => false, onToldLeft() {}, onApplied() {}, onError() {} },
     stepsAfter: (ref, version) => stepsOfCall(ref).filter(({ call }) => call.version > version),
     leftOf: (ref) => stepsOfCall(ref).map(({ call: { version } }) => ({ row: version, version })),
@@ -424,6 +426,7 @@ test('a call that ended elsewhere, and nobody said so, is forgotten; one that ha
 /** Over sessions of a test's own, which may be those of several nodes. */
 function deliveryOver(sessions: Sessions, committed: readonly Step[], isHeldElsewhere = false) {
   return createDelivery({
+    unjumped: (_, at) => at,
     sessions,
     now: () => time,
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
@@ -611,6 +614,7 @@ test('[EXT3] where the store does not say what is left, nothing is known to be m
   const { call } = accepted(ringing())
   let isAway = true
   const delivery = createDelivery({
+    unjumped: (_, at) => at,
     sessions: { confirm() {} } as unknown as Sessions,
     now: () => time,
     stepsAfter: () => [],
@@ -647,6 +651,7 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
     },
   } as unknown as Sessions
   const delivery = createDelivery({
+    unjumped: (_, at) => at,
     sessions,
     now: () => time,
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),

@@ -38,7 +38,7 @@ export interface Delivery extends Pick<KnownCalls, 'hear' | 'learn' | 'sweep'> {
 
 export interface DeliveryOptions
   extends Pick<PlacesOptions, 'isHeldElsewhere'>,
-    Pick<NoticesOptions, 'onRang'>,
+    Pick<NoticesOptions, 'onRang' | 'unjumped'>,
     Pick<HandingOnOptions, 'stepsAfter' | 'onToldLeft'> {
   readonly sessions: SessionPushes & SessionPlaces
   readonly now: () => number
@@ -60,7 +60,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const known = createKnownCalls(options.onApplied)
   const { undelivered, learn, hear, toldOf } = known
   const places = createPlaces({ ...options, known: known.calls })
-  const notices = createNotices({ sessions, now, onRang: options.onRang })
+  const notices = createNotices({ ...options, sessions, now })
   const { handOn, handOnLeft } = createHandingOn({
     ...{ ...options, known, places, notices },
     catchUpFirst: (ref) => catchUpFirst(ref),

@@ -26,6 +26,8 @@ import type { SessionPlaces, SessionPushes, SessionStep } from '../ports/session
 export interface NoticesOptions {
   readonly sessions: SessionPushes & Pick<SessionPlaces, 'apply'>
   readonly now: () => number
+  /** An instant of a call as if the clock had never jumped: sessions go by that. */
+  readonly unjumped: (call: Call, at: number) => number
   /** A call began to ring at its callee, or at the members of a group: `people` of them had a session [TRACE1, GROUP1]. */
   readonly onRang?: ((call: RingingCall, people: number) => void) | undefined
 }
@@ -44,7 +46,7 @@ export interface Notices {
 /** Milliseconds after the end of a call in which a callee that could not be rung in time hears of ring and end [RING1]. */
 const lateRingMs = 10_000
 
-export function createNotices({ sessions, now, onRang }: NoticesOptions): Notices {
+export function createNotices({ sessions, now, unjumped, onRang }: NoticesOptions): Notices {
   /** A late delivery must not ring a call that was already answered, rings at somebody else by now, or ended long ago. */
   function isWorthRinging(call: Call, callee: Participant): boolean {
     if (isLive(call)) return ringsAt(call, callee)
@@ -56,7 +58,7 @@ export function createNotices({ sessions, now, onRang }: NoticesOptions): Notice
     const callees = rungTo(call, notice.to).filter((callee) => push.kind !== 'ringing' || isWorthRinging(call, callee))
     const except = 'except' in notice.to ? notice.to.except : []
     // A session that came after the end found no such call.
-    const until = isLive(call) ? undefined : call.endedAt
+    const until = isLive(call) ? undefined : unjumped(call, call.endedAt)
     if (push.kind === 'ringing')
       return ring(
         call,
@@ -94,7 +96,7 @@ export function createNotices({ sessions, now, onRang }: NoticesOptions): Notice
         if (done !== undefined) return
         const participant = participantOf(call, side)
         const identity = { sessionId: from, participant, deviceId: leftDevice, extended: false }
-        return sessions.apply(from, { ...told, orOpen: { identity, at: event.at } })
+        return sessions.apply(from, { ...told, orOpen: { identity, at: unjumped(call, event.at) } })
       })
     },
   }

@@ -10,6 +10,8 @@ export interface PlacesOptions {
   readonly known: ReadonlyMap<string, Call>
   /** Whether another node that serves holds the socket: only that node writes the session, and nobody else begins it. */
   readonly isHeldElsewhere: (place: Place) => boolean
+  /** See `NoticesOptions`. */
+  readonly unjumped: (call: Call, at: number) => number
 }
 
 /** The effect of a step on the session that has a place. */
@@ -27,7 +29,7 @@ export interface Places {
   append(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
 }
 
-export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions): Places {
+export function createPlaces({ sessions, known, isHeldElsewhere, unjumped }: PlacesOptions): Places {
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function apply(key: string, call: Call, side: Side, { holds, ...how }: PlaceStep): MaybePromise<readonly Push[]> {
     const place = placeOf(call, side)
@@ -50,7 +52,12 @@ export function createPlaces({ sessions, known, isHeldElsewhere }: PlacesOptions
           if (isElsewhere && isLive(known.get(key) ?? call)) throw holderGone()
           const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
           const gate = how.gate ?? call.status === 'ringing'
-          const anew = { ...step, place: settled, gate, orOpen: { identity, at: call.startedAt } } as const
+          const anew = {
+            ...step,
+            place: settled,
+            gate,
+            orOpen: { identity, at: unjumped(call, call.startedAt) },
+          } as const
           return andThen(sessions.apply(sessionId, anew), (early) => early ?? [])
         }),
       )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createSteadyClock } from './steady-clock.ts'
+import { createOwnJumps, createSteadyClock } from './steady-clock.ts'
 
 const start = Date.UTC(2026, 0, 1)
 
@@ -16,6 +16,58 @@ function createHands() {
     },
   }
 }
+
+/** Two processes that go by one wall clock, and agree on what it has jumped. */
+function createShared() {
+  const hands = { wall: start, monotonic: 500.25 }
+  const wall = { now: () => hands.wall, monotonic: () => hands.monotonic }
+  const jumps = createOwnJumps('shared')
+  const open = () => createSteadyClock(wall, jumps)
+  return { hands, jumps, open }
+}
+
+describe('[END3] steady clocks of several processes', () => {
+  for (const ms of [3_600_000, -3_600_000]) {
+    test(`one finds a jump of ${ms} ms, and all have the new time and what it jumped at once`, async () => {
+      const { hands, jumps, open } = createShared()
+      const [one, two] = [open(), open()]
+      hands.wall += ms
+      hands.monotonic += 700
+      expect([one.now(), two.now()]).toEqual([start + 700, start + 700])
+      await one.follow()
+      for (const clock of [one, two]) {
+        expect(clock.now()).toBe(start + ms)
+        expect(clock.written()).toEqual({ of: 'shared', jumpedMs: ms - 700 })
+        expect(clock.unjumped()).toBe(start + 700)
+        expect(clock.jumped()).toBe(0)
+      }
+      await two.follow()
+      expect(jumps.sum()).toBe(ms - 700)
+    })
+
+    test(`one that begins after a jump of ${ms} ms that nobody has found yet keeps the right time`, async () => {
+      const { hands, open } = createShared()
+      const one = open()
+      hands.wall += ms
+      const newcomer = open()
+      expect(newcomer.now()).toBe(start + ms)
+      await one.follow()
+      expect([one.now(), newcomer.now()]).toEqual([start + ms, start + ms])
+      expect([newcomer.written(), newcomer.jumped()]).toEqual([{ of: 'shared', jumpedMs: ms }, 0])
+    })
+  }
+
+  test('of two jumps of which one is known the other one is still to be found', async () => {
+    const { hands, jumps, open } = createShared()
+    const clock = open()
+    hands.wall += 60_000
+    await jumps.add(20_000, 0)
+    expect(clock.now()).toBe(start + 20_000)
+    expect(clock.jumped()).toBe(40_000)
+    await clock.follow()
+    expect([clock.now(), jumps.sum()]).toEqual([start + 60_000, 60_000])
+  })
+})
 
 describe('steady clock', () => {
   test('shows the wall clock at the start, and goes on with it', () => {

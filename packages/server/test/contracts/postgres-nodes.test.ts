@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SQL } from 'bun'
+import type { Outage } from '../../src/call/call.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
 import type { NodeDeath } from '../../src/ports/nodes.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
@@ -304,6 +305,35 @@ test('the clock of the database is put back, and a node starts again: its new ru
   await jumpTo(server, url, 0)
   expect(errors).toEqual([])
 }, 240_000)
+
+test('[END3] nodes agree on what the clock of the database has jumped: one says it, and known outages move along', async () => {
+  await writeOutages(20 * 60_000)
+  const [one, two] = await Promise.all([openNode('one'), openNode('two')])
+  const before = one.uptime.outages()
+  await Promise.all([one.jumps.add(-30_000, 0), two.jumps.add(-30_002, 0)])
+  await until('both know the one sum', () => one.jumps.sum() !== 0 && two.jumps.sum() === one.jumps.sum())
+  const sum = one.jumps.sum()
+  expect([-30_000, -30_002]).toContain(sum)
+  const moved = before.map(({ from, to }) => ({ from: from + sum, to: to + sum }))
+  for (const { uptime } of [one, two]) await until('the outages have moved', () => isAlike(uptime.outages(), moved))
+  // They are read again with the next beats, and are the same.
+  const later = await openNode('later')
+  expect([later.jumps.sum(), isAlike(later.uptime.outages(), moved)]).toEqual([sum, true])
+  await one.jumps.add(-sum, sum)
+  await until('the clock was put right', () => [two, later].every(({ jumps }) => jumps.sum() === 0))
+  await Promise.all([one.stop(), two.stop(), later.stop()])
+  expect(errors).toEqual([])
+}, 240_000)
+
+/** To the ms, in whatever order. */
+function isAlike(some: readonly Outage[], others: readonly Outage[]): boolean {
+  const texts = (all: readonly Outage[]) =>
+    all
+      .map(({ from, to }) => `${Math.round(from)} ${Math.round(to)}`)
+      .sort()
+      .join()
+  return texts(some) === texts(others)
+}
 
 test('[END3] an outage is kept for as long as a call may last, and then forgotten', async () => {
   const [hourMs, dayMs] = [3_600_000, 86_400_000]

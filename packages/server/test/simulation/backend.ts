@@ -97,7 +97,7 @@ export function createBackend(options: BackendOptions) {
     const hasSessions = await cluster.start()
     await members.start()
     fallen.start()
-    await cluster.sessions.sweep(members.clock.now())
+    await cluster.sessions.sweep(members.clock.now() - members.jumps.sum())
     return hasSessions
   }
 

@@ -50,6 +50,8 @@ export class Database extends Server {
   private readonly outbox = new Map<number, OutboxRow>()
   private readonly nodes = new Map<string, NodeRow>()
   private outages: Outage[] = []
+  /** What its clock jumped, as the nodes have agreed, in ms. */
+  private agreedMs = 0
   private lastRow = 0
   /** When each step of a call was committed, whatever its clock said. */
   private readonly commits = new Map<string, readonly number[]>()
@@ -272,12 +274,22 @@ export class Database extends Server {
     const others = [...this.nodes].filter(([name]) => name !== node)
     return {
       now,
+      jumpedMs: this.agreedMs,
       readyAgeMs: ready ? 0 : last && Math.max(0, now - last),
       outages: this.outages.filter(({ from }) => from >= outagesFrom - 1),
       others: others.map(([name, { beats, hasLeft, seenAt, sockets }]) => {
         return { name, beats, hasLeft, ageMs: now - seenAt, ownsSessions: true, sockets }
       }),
     }
+  }
+
+  /** As `jumpSql`. */
+  agree(jumpedMs: number, known: number): number {
+    if (this.agreedMs !== known) return this.agreedMs
+    const ms = jumpedMs - known
+    this.outages = this.outages.map(({ from, to }) => ({ from: from + ms, to: to + ms }))
+    this.agreedMs = jumpedMs
+    return jumpedMs
   }
 
   private noteOutage(outage: Outage): void {

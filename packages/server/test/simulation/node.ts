@@ -79,13 +79,13 @@ export class SimulatedNode {
   private openDomain(): Domain {
     const { cluster, members, nodes, stores } = this.backend
     const { timers } = this.host
-    const { uptime, clock } = members
+    const { uptime, clock, jumps } = members
     const { hook } = this.options
     const settings = { ...defaultProductSettings, ...(hook !== undefined && decidingSettings) }
     const backend = {
       stores: { ...stores, products: { settings: () => settings }, devices: noDevices, timeline: {} },
       sessions: cluster.sessions,
-      ...{ nodes, uptime, clock, isShared: true },
+      ...{ nodes, uptime, clock, jumps, isShared: true },
     } as unknown as DomainOptions['backend']
     return createDomain({
       config: { ...times, maxRinging: 1_000 },

@@ -131,6 +131,7 @@ export function databasePorts(database: Database, connect: () => Way, timers: Ti
   const heartbeats: Heartbeats = {
     beat: (said, ms) => beat(() => database.beat(said), ms),
     now: (ms) => beat(() => database.now, ms),
+    jump: (jumpedMs, known, ms) => beat(() => database.agree(jumpedMs, known), ms),
     leave: (node, ms) => beat(() => database.leave(node), ms),
     close: async () => {},
   }

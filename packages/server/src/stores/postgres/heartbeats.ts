@@ -54,11 +54,28 @@ export const beatSql = `
       ) AS known
     ), '[]')::text AS outages,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
+    (SELECT jumped_ms FROM deployment)::float8 AS jumped,
     coalesce((
       SELECT json_agg(json_build_array(
         name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8, owns_sessions, sockets
       )) FROM nodes WHERE name <> $1
     ), '[]')::text AS others`
+
+/**
+ * Of several nodes that find the same jump one writes it down: it is $1 ms in all, if it was $2. Outages move along. One that is
+ * moved may begin where another one began, so all are gone, and sorted, before the first one is back.
+ */
+const jumpSql = `
+  WITH jump AS (
+    UPDATE deployment SET jumped_ms = $1::bigint WHERE jumped_ms = $2::bigint RETURNING jumped_ms
+  ), old AS (
+    DELETE FROM outages WHERE EXISTS (SELECT FROM jump) RETURNING began_at, ended_at
+  ), moved AS (
+    INSERT INTO outages (began_at, ended_at)
+    SELECT began_at + by, ended_at + by FROM old, (SELECT ($1::float8 - $2::float8) * interval '1 ms' AS by) AS jumped
+    ORDER BY began_at
+  )
+  SELECT coalesce((SELECT jumped_ms FROM jump), (SELECT jumped_ms FROM deployment))::float8 AS jumped`
 
 /** As `beatSql` makes it of each other node. */
 type OtherRow = readonly [
@@ -111,6 +128,7 @@ export async function openPostgresHeartbeats(url: string, nodeId: string): Promi
       const others = JSON.parse(row.others) as OtherRow[]
       return {
         now: row.now,
+        jumpedMs: row.jumped,
         readyAgeMs: row.ready_age ?? undefined,
         outages: outages.map(([from, to]) => ({ from, to })),
         others: others.map(([name, beats, hasLeft, ageMs, ownsSessions, sockets]) => {
@@ -119,6 +137,10 @@ export async function openPostgresHeartbeats(url: string, nodeId: string): Promi
       }
     },
     now,
+    async jump(jumpedMs, known, limitMs) {
+      const [row] = await run(jumpSql, [jumpedMs, known], limitMs)
+      return row.jumped
+    },
     async leave(node, limitMs) {
       await run('UPDATE nodes SET has_left = true WHERE name = $1', [node], limitMs)
     },

@@ -92,7 +92,7 @@ function silencedOf(call: Call): readonly string[] | null {
   return call.status === 'ringing' && call.silenced.length > 0 ? call.silenced : null
 }
 
-const extras = ['redirectedFrom', 'transferring', 'transferredTo', 'transferred', 'group'] as const
+const extras = ['redirectedFrom', 'transferring', 'transferredTo', 'transferred', 'group', 'clock'] as const
 type Extra = Pick<Call, (typeof extras)[number]>
 
 function extraOf(call: Call): Extra | null {
