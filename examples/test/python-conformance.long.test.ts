@@ -62,6 +62,6 @@ test('the phone in Python keeps every rule that the kit looks at', async () => {
   phone?.kill()
   expect(problemsOf(report)).toEqual([])
   // It is a base client, and lets the service choose the call_uuid.
-  expect(verdictsOf(report, 'not seen')).toEqual(['EXT4', 'REL1', 'RES1', 'RES2', 'UUID1', 'WS5'])
+  expect(verdictsOf(report, 'not seen')).toEqual(['EXT4', 'REL1', 'RES1', 'RES2', 'UUID1', 'WS5', 'XFER1'])
   expect(code).toBe(0)
 }, 400_000)

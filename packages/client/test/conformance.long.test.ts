@@ -3,11 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { problemsOf, runKit, verdictsOf } from '@ringwire/testkit/conformance'
 import { Service } from '@ringwire/testkit/service'
 import { createCallClient } from '../src/ringwire.ts'
+import { createTransfers, transferCapabilities } from '../src/transfer.ts'
 import type { Call, CallClient } from '../src/types.ts'
 
 const service = new Service()
 beforeAll(() => service.start(), 60_000)
 afterAll(() => service.dispose())
+
+const sdp = 'v=0\r\n'
 
 /** A phone without media: its offers and answers say nothing. */
 class Phone {
@@ -17,13 +20,16 @@ class Phone {
 
   constructor(sessionUrl: string, peer: Phone['peer']) {
     this.peer = peer
-    this.client = createCallClient({ getToken: () => fetch(sessionUrl) })
+    this.client = createCallClient({ getToken: () => fetch(sessionUrl), can: transferCapabilities })
     this.client.on('incoming', (call) => this.take(call))
+    createTransfers(this.client).on('moved', ({ call }) => {
+      this.take(call)
+      void call.sendOffer({ type: 'offer', sdp })
+    })
   }
 
   private take(call: Call): void {
     this.call = call
-    const sdp = 'v=0\r\n'
     call.on('offer', () => void call.sendAnswer({ type: 'answer', sdp }))
     call.on('state', ({ name }) => {
       if (name === 'accepted' && call.direction === 'outgoing') void call.sendOffer({ type: 'offer', sdp })

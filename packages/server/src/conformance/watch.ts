@@ -30,12 +30,12 @@ const ruleOfShape: Readonly<Record<ServerEventName, RuleId>> = {
   'call.alerting': 'EXT5',
   'call.media': 'MEDIA1',
   'call.peer_away': 'PEER1',
-  'call.peer_moved': 'EXT5',
+  'call.peer_moved': 'TAKE1',
   'call.listed': 'EXT2',
   'call.peer_back': 'PEER1',
-  'call.transfer_started': 'EXT2',
-  'call.transferring': 'EXT1',
-  'call.transfer_failed': 'EXT1',
+  'call.transfer_started': 'XFER1',
+  'call.transferring': 'XFER1',
+  'call.transfer_failed': 'XFER1',
   'presence.state': 'EXT2',
   'presence.changed': 'EXT1',
   'ice.servers': 'ICE1',
@@ -64,7 +64,8 @@ export function createWatch(judge: Judge, isExtended: boolean, seq = 0): Watch {
     }
     judge.check('EXT1', heard.seq === lastSeq + 1, `${who} got seq ${heard.seq} after ${lastSeq}`)
     lastSeq = heard.seq
-    const callUuid = heard.data?.call_uuid
+    // It is an event of the new call, and names the one that it follows [XFER1].
+    const callUuid = heard.event === 'call.transferring' ? heard.data?.new_call_uuid : heard.data?.call_uuid
     if (typeof heard.version !== 'number' || typeof callUuid !== 'string') return
     const before = versions.get(callUuid) ?? 0
     judge.check('ORD3', heard.version >= before, `${who} got version ${heard.version} after ${before}`)

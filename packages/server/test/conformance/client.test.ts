@@ -65,6 +65,8 @@ const faults: readonly (readonly [fault: ClientFault, rule: RuleId, scenario: st
   ['goes on counting', 'RES2', 'cannot be resumed', 'extended'],
   ['refreshes with the old token', 'WS5', 'runs out', 'extended'],
   ['leaves without a word', 'RES1', 'leaves for good', 'extended'],
+  ['hangs up what another device took', 'TAKE1', 'another device of the user takes', 'base'],
+  ['stays in a call that was handed on', 'XFER1', 'transfers the call', 'extended'],
 ]
 
 /** Most of the time nothing happens: several run at once. */
@@ -106,7 +108,7 @@ for (const kind of ['base', 'extended'] as const) {
     const report = await run({ isExtended: kind === 'extended' })
     const of = (wanted: string) => report.rules.filter(({ verdict }) => verdict === wanted).map(({ rule }) => rule)
     expect(report.rules.flatMap(({ failures }) => failures)).toEqual([])
-    expect(of('not seen')).toEqual(kind === 'base' ? ['EXT4', 'RES1', 'RES2', 'WS5'] : ['PLACE5'])
+    expect(of('not seen')).toEqual(kind === 'base' ? ['EXT4', 'RES1', 'RES2', 'WS5', 'XFER1'] : ['PLACE5'])
     expect(report.scenarios.filter(({ outcome }) => outcome === 'stopped')).toEqual([])
     expect(report.scenarios.length).toBe(clientScenarios.length)
     for (const text of [JSON.stringify(report), textOf(report), junitOf(report)]) {

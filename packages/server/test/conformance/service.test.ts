@@ -122,6 +122,19 @@ function forget(): Fault {
   }
 }
 
+/** The caller hears of each call once that it was answered. */
+function onlyOnce(): Fault {
+  const heard = new Set<string | undefined>()
+  return {
+    message(text) {
+      const id = isOf('call.accepted')(text) ? /"call_uuid":"([^"]+)"/.exec(text)?.[1] : undefined
+      const isAgain = id !== undefined && heard.has(id)
+      heard.add(id)
+      return isAgain ? [] : [text]
+    },
+  }
+}
+
 const skip = (text: string) => text.replace(/"seq":(\d+)/, (_, seq: string) => `"seq":${Number(seq) * 2}`)
 
 const faults: readonly (readonly [what: string, rule: RuleId, create: () => Fault])[] = [
@@ -149,6 +162,13 @@ const faults: readonly (readonly [what: string, rule: RuleId, create: () => Faul
   ['a ring does not name the group', 'GROUP1', () => rename('call.ringing', 'callee_group', 'calleeGroup')],
   ['all members decline for another reason', 'GROUP1', () => rename('call.rejected', 'all_declined', 'declined')],
   ['media is not told', 'MEDIA1', () => drop('call.media')],
+  ['a call that goes on is still held', 'HOLD1', () => rename('call.media', '"held":false', '"held":true')],
+  ['the former device is told another reason', 'TAKE1', () => rename('call.cancelled', 'taken_elsewhere', 'elsewhere')],
+  ['the caller is not asked for a new offer', 'TAKE1', onlyOnce],
+  ['nobody hears which call replaces theirs', 'XFER1', () => drop('call.transferring')],
+  ['a transfer that failed is not told', 'XFER1', () => drop('call.transfer_failed')],
+  ['the first call ends for another reason', 'XFER1', () => rename('call.ended', 'transferred', 'hangup')],
+  ['the ring does not say who transferred', 'XFER1', () => rename('call.ringing', 'transferred_by', 'transferredBy')],
   ['a missed offer does not come again', 'PLACE5', forget],
   ['an answered call is not found', 'PLACE3', () => rename('call.error', 'CALL_ALREADY_ANSWERED', 'CALL_NOT_FOUND')],
   ['heartbeats are answered', 'ENV1', () => double('call.error')],

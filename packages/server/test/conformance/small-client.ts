@@ -28,6 +28,8 @@ export type ClientFault =
   | 'goes on counting'
   | 'refreshes with the old token'
   | 'leaves without a word'
+  | 'hangs up what another device took'
+  | 'stays in a call that was handed on'
 
 type Data = Record<string, unknown>
 interface Got {
@@ -126,8 +128,9 @@ export class SmallClient {
 
   private query(): Record<string, string> {
     const { id, epoch, seq, replied } = this.session
-    if (id === '') return { ext: '1' }
-    return { ext: '1', resume: id, epoch, seq: String(this.is('forgets its seq') ? 0 : seq), n: String(replied) }
+    const can = 'transfer'
+    if (id === '') return { ext: '1', can }
+    return { ext: '1', can, resume: id, epoch, seq: String(this.is('forgets its seq') ? 0 : seq), n: String(replied) }
   }
 
   /** A new token before the old one runs out [WS5]. */
@@ -164,6 +167,8 @@ export class SmallClient {
     const isMine = data?.call_uuid === this.callUuid
     if (event === 'auth.ok') this.onHello(data)
     else if (event === 'call.ringing') this.onRinging(data)
+    else if (event === 'call.transferring' && isMine && !this.is('stays in a call that was handed on'))
+      this.callUuid = String(data.new_call_uuid)
     else if (event === 'call.accepted' && isMine) {
       const call_uuid = this.is('offers to another call') ? 'no-call' : data.call_uuid
       this.send('webrtc.offer', { call_uuid, sdp: { type: 'offer', sdp: 'v=0\r\n' } })
@@ -215,6 +220,7 @@ export class SmallClient {
       (event === 'call.missed' && this.is('accepts what is missed')) ||
       (event === 'call.ended' && this.is('accepts what is over'))
     if (accepts) this.send('call.accept', { call_uuid })
+    if (reason === 'taken_elsewhere' && this.is('hangs up what another device took')) this.hangUp()
   }
 
   private send(event: string, data: Data): void {

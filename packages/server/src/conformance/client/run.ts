@@ -10,11 +10,14 @@ import { clientCallScenarios } from './calls.ts'
 import { createEye, type Eye } from './eye.ts'
 import { type Gate, openGate, ownSession, sessionPath, untouched } from './gate.ts'
 import type { LinkObserver } from './link.ts'
+import { clientMovingScenarios } from './moving.ts'
 import { networkScenarios } from './network.ts'
 import { type Action, actions, type ClientScenario, createClientStage, NotDone } from './stage.ts'
 import { createSubject, type Subject } from './subject.ts'
 
-export const clientScenarios: readonly ClientScenario[] = [...clientCallScenarios, ...networkScenarios]
+export const clientScenarios: readonly ClientScenario[] = [
+  ...[clientCallScenarios, clientMovingScenarios, networkScenarios].flat(),
+]
 
 /** An instruction for the operator of the client: a JSON line, or a sentence. */
 export type Line =
@@ -159,6 +162,7 @@ async function play({ name, needs, run: playScenario }: ClientScenario, parts: P
   if (needs === 'time' && !run.isSlowToo) return idle('it takes a minute: --slow')
   const kind = subject.isExtended ? 'extended' : 'base'
   if ((needs === 'extended' || needs === 'base') && needs !== kind) return idle(`the client is ${kind}`)
+  if (needs === 'transfer' && !subject.can.includes(needs)) return idle('the client does not list transfer')
   const transcript = createTranscript(redactor)
   now.transcript = transcript
   now.judge = verdicts.judge(name, transcript)

@@ -1,8 +1,10 @@
 /** What a scenario of a client has: the client under test behind the gate, and the other side, which the kit plays. */
+
+import type { Who } from '../access.ts'
 import { envelopeOf, type Heard } from '../heard.ts'
 import type { Party } from '../party.ts'
 import type { RuleId } from '../rules.ts'
-import type { Stage as Playing } from '../service/stage.ts'
+import type { Person, Stage as Playing } from '../service/stage.ts'
 import { type Judge, Stop } from '../verdicts.ts'
 import { finals } from '../watch.ts'
 import type { Gate } from './gate.ts'
@@ -37,9 +39,14 @@ export interface ClientStage extends Judge {
   has(action: Action, does: (said: Said) => boolean): Promise<Said>
   /** The client's socket; if it has none, it gets the instruction to connect. */
   online(): Promise<Link>
-  /** The other side of its calls, or another device of the client, each connected past the gate. */
-  peer(): Promise<Party>
-  otherDevice(): Promise<Party>
+  /**
+   * The other side of its calls, or another device of the client, each connected past the gate; `can`: as an extended session
+   * with these capabilities.
+   */
+  peer(can?: readonly string[]): Promise<Party>
+  otherDevice(can?: readonly string[]): Promise<Party>
+  /** Somebody else, whom the peer may call. */
+  target(): Promise<{ readonly party: Party; readonly who: Who }>
   /** Waits for a socket of the client that is newer, and is in. */
   comesBack(rule: RuleId, after: number, why: string, ms?: number): Promise<Link>
   /** Fails if the client sends that within the time. */
@@ -57,7 +64,8 @@ export interface ClientStage extends Judge {
 export interface ClientScenario {
   readonly name: string
   readonly rules: readonly RuleId[]
-  readonly needs?: 'extended' | 'base' | 'time'
+  /** `transfer`: a client that lists this capability [EXT6]. */
+  readonly needs?: 'extended' | 'base' | 'time' | 'transfer'
   run(stage: ClientStage): Promise<void>
 }
 
@@ -97,10 +105,12 @@ export function createClientStage(options: ClientStageOptions): ClientStage {
     if (found === undefined) throw new Stop(`the service did not ${what}`)
     await proven()
   }
-  const enter = async (name: string, side: 'caller' | 'callee', user_id: string, device: string) => {
-    const { who } = playing.person(name, side)
-    return (await playing.enter({ name, who: { ...who, user_id } }, { device })).party
-  }
+  const enter = async (person: Person, device: string, can?: readonly string[]) =>
+    (await playing.enter(person, { device, isExtended: can !== undefined, ...(can !== undefined && { can }) })).party
+  const known = (name: string, side: 'caller' | 'callee', user_id: string): Person => ({
+    name,
+    who: { ...playing.person(name, side).who, user_id },
+  })
 
   return {
     ...judge,
@@ -113,8 +123,12 @@ export function createClientStage(options: ClientStageOptions): ClientStage {
       if (said === undefined) throw new NotDone(`the client was told "${action}", and did not do it`)
       return said
     },
-    peer: () => enter('peer', 'callee', options.peerId, 'kit-peer'),
-    otherDevice: () => enter('other device', 'caller', options.client.user_id, 'kit-other-device'),
+    peer: (can) => enter(known('peer', 'callee', options.peerId), 'kit-peer', can),
+    otherDevice: (can) => enter(known('other device', 'caller', options.client.user_id), 'kit-other-device', can),
+    async target() {
+      const target = playing.person('target', 'caller')
+      return { party: await enter(target, 'kit-target'), who: target.who }
+    },
     async comesBack(rule, after, why, ms = backFactor * patienceMs) {
       const link = await subject.until(() => (subject.link?.number ?? 0) > after && subject.link, ms)
       judge.check(rule, link !== undefined, `${why}: it did not come back within ${ms / 1_000} s`)

@@ -23,6 +23,8 @@ export interface Subject {
   /** What auth.ok said last. */
   readonly hello: Heard | undefined
   readonly isExtended: boolean
+  /** The capabilities that it listed last [EXT6]. */
+  readonly can: readonly string[]
   /** How it closed its last socket by itself. */
   readonly leftWith: number | undefined
   /** The value, as soon as there is one; undefined after that time. */
@@ -60,6 +62,10 @@ export function createSubject(): Subject {
     },
     get isExtended() {
       return typeof hello?.data?.session_id === 'string'
+    },
+    get can() {
+      const query = link?.request.target.split('?')[1]
+      return new URLSearchParams(query).get('can')?.split(',') ?? []
     },
     get leftWith() {
       return leftWith

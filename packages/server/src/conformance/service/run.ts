@@ -9,13 +9,14 @@ import { connectingScenarios } from './connecting.ts'
 import { deviceScenarios } from './devices.ts'
 import { extendedScenarios } from './extended.ts'
 import { groupScenarios } from './groups.ts'
+import { movingScenarios } from './moving.ts'
 import { relayScenarios } from './relays.ts'
 import { restScenarios } from './rest.ts'
 import { createStage, type Scenario } from './stage.ts'
 
 export const serviceScenarios: readonly Scenario[] = [
   ...[restScenarios, connectingScenarios, callScenarios, deviceScenarios, relayScenarios, groupScenarios],
-  extendedScenarios,
+  ...[extendedScenarios, movingScenarios],
 ].flat()
 
 export interface ServiceRun {

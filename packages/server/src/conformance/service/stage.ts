@@ -25,6 +25,8 @@ export interface EnterOptions {
   readonly isExtended?: boolean
   readonly device?: string
   readonly resume?: ResumePoint
+  /** Capabilities of an extended session. */
+  readonly can?: readonly string[]
   readonly answersPings?: boolean
   /** As it is shown in the frames. */
   readonly as?: string
@@ -102,10 +104,11 @@ export function createStage(options: StageOptions): { stage: Stage; leave(): voi
       const user_id = `kit-${name}-${mark}`
       return { name, who: { user_id, role: own, display_name: `Kit ${name}`, allowed_peer_role: other } }
     },
-    async enter(person, { isExtended = false, device, resume, answersPings = true, as = person.name, by } = {}) {
+    async enter(person, options = {}) {
+      const { isExtended = false, device, resume, can, answersPings = true, as = person.name, by } = options
       const { token, ws_url } = await issue(person, device)
       const headers = [by === 'header' ? `Authorization: Bearer ${token}` : `Sec-WebSocket-Protocol: jwt, ${token}`]
-      const wsUrl = `${ws_url}${isExtended ? `?${queryOf(resume)}` : ''}`
+      const wsUrl = `${ws_url}${isExtended ? `?${queryOf(resume)}${can === undefined ? '' : `&can=${can.join()}`}` : ''}`
       const seq = resume?.seq ?? 0
       const party = openParty(as, { wsUrl, headers, isExtended, seq, answersPings })
       const hello = await party.next('WS3', 'auth.ok')
