@@ -86,6 +86,9 @@ const here = (text: string) => placeholders.reduce((done, [given, own]) => done.
 
 const { type, stay, run, stop } = openTerminals(work, here, () => env)
 
+/** The same command once more, without npm. */
+const direct = (text: string) => text.replace('npx ringwire', 'node_modules/.bin/ringwire')
+
 /** A service, as the last command of a block. */
 async function serve(text: string, more?: Record<string, string>): Promise<RunningProcess> {
   const running = stay(text, more)
@@ -179,7 +182,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
       }
       await migrateTo(19)
       await takesOver(older, () => migrateTo(28))
-      await takesOver(newer, () => run('npx ringwire keys list', { DATABASE_URL: url }))
+      await takesOver(newer, () => run('node_modules/.bin/ringwire keys list', { DATABASE_URL: url }))
     },
   ],
   [
@@ -189,7 +192,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
       service = await serve('node_modules/.bin/ringwire serve')
       const { token } = (await (await issue('shop-other')).json()) as { token: string }
       await run(text)
-      const again = type(text)
+      const again = type(direct(text))
       expect([await again.exited, again.err]).toEqual([1, expect.stringContaining(`${path}/backups/2026-01-31`)])
       await service.stop()
       // A data directory, with the keys and what tokens are signed with.
@@ -223,7 +226,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
     async (text) => {
       await run(text)
       await until('tokens say relay', async () => (await (await issue('shop-other')).text()).includes('"relay"'))
-      await run(text.replace('relay', 'all'))
+      await run(direct(text).replace('relay', 'all'))
       await until('tokens do not', async () => !(await (await issue('shop-other')).text()).includes('"relay"'))
     },
   ],
@@ -239,7 +242,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
     async (text) => {
       const { token, client } = await connect('shop-other')
       // Nobody is there to be asked.
-      const asks = type(text.replace('--yes', ''))
+      const asks = type(direct(text).replace('--yes', ''))
       expect([await asks.exited, asks.err]).toEqual([2, expect.stringContaining('--yes')])
       expect((await historyOf(token)).status).toBe(200)
       const key = { RINGWIRE_KEY_ID: 'shop-other', RINGWIRE_KEY_SECRET: secret }
@@ -255,7 +258,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
       const entry = (await run(text)).trim()
       expect(entry).toMatch(new RegExp(`^k[0-9a-f]{8}:file:${file}$`))
       expect(statSync(file).mode & 0o077).toBe(0)
-      await run('npx ringwire config check', { RINGWIRE_JWT_SECRETS: `k1:${'A'.repeat(43)},${entry}` })
+      await run('node_modules/.bin/ringwire config check', { RINGWIRE_JWT_SECRETS: `k1:${'A'.repeat(43)},${entry}` })
     },
   ],
   [
@@ -264,7 +267,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
       const known = readFileSync(join(path, 'etc', 'turn-secret'), 'utf8').trim()
       const turn = { RINGWIRE_TURN_URLS: stage.turn.url, RINGWIRE_TURN_SECRET: known }
       expect(await run(text, turn)).toContain('good')
-      const both = type(text, { ...turn, RINGWIRE_TURN_SECRET: `${known},one-that-no-server-knows` })
+      const both = type(direct(text), { ...turn, RINGWIRE_TURN_SECRET: `${known},one-that-no-server-knows` })
       expect([await both.exited, both.err]).toEqual([1, expect.stringContaining('1 of 2 failed')])
       expect(both.out).toMatch(/first secret +good[\s\S]*second secret +(?!good)\S/)
     },
@@ -335,7 +338,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
       const said = await run(text)
       for (const action of ['participant.erase', 'product.change']) expect(said).toContain(action)
       expect(said).not.toContain('key.')
-      expect(await run(text.replace(/ --product \w+/, ''))).toContain('key.disable')
+      expect(await run(direct(text).replace(/ --product \w+/, ''))).toContain('key.disable')
     },
   ],
   [
@@ -362,7 +365,10 @@ test('every block of the page is here, in its order, or in operations.long.test.
   const fences = readDocument(page).match(/^[ >]*(?:```|~~~)/gm) ?? []
   expect(fences).toHaveLength(2 * (first.length + rest.length))
   expect([...new Set(first.map(({ language }) => language))]).toEqual(['sh'])
-  const starts = rest.map(({ text }, i) => (text.startsWith(steps[i]?.[0] ?? text) ? steps[i]?.[0] : text))
+  const starts = rest.map(({ text }, i) => {
+    const begins = steps[i]?.[0]
+    return begins !== undefined && text.startsWith(begins) ? begins : text
+  })
   expect(starts).toEqual(steps.map(([begins]) => begins))
 })
 
