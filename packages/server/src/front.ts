@@ -195,6 +195,7 @@ function createApi(parts: FrontDeps, shared: Shared & OfApi) {
     flush: recorder.flushAll,
     hasOthers: () => backend.nodes.others().length > 0,
     now: clock.now,
+    jumpedMs: parts.domain.jumpedMs,
   })
   const { app, ofProducts, heard } = createRest({
     ...shared,

@@ -100,6 +100,8 @@ export interface Domain {
   readonly delivery: Delivery
   /** What another node has just committed to a call. */
   onCall(call: Call): void
+  /** What the clock has jumped in all, in ms: the instants of sessions are without that. */
+  jumpedMs(): number
   /** It has told everybody of a call up to this version. */
   onTold(key: string, version: number): void
 }
@@ -170,6 +172,7 @@ export function createDomain(options: DomainOptions): Domain {
       store.note(call)
       delivery.learn(call)
     },
+    jumpedMs: () => clock.written().jumpedMs,
     onTold: delivery.hear,
   }
 }

@@ -5,7 +5,7 @@ import { openSink } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { noneErased } from './erasures.port.ts'
-import { createParticipants } from './participants.ts'
+import { createParticipants, type ParticipantsOptions } from './participants.ts'
 
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }
 
@@ -38,6 +38,7 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
     flush: async () => void doing('flush'),
     hasOthers: () => false,
     now: () => 1_000,
+    jumpedMs: () => 0,
   })
   expect(await participants.erase(ann).catch((error) => error)).toBeInstanceOf(StoreError)
   expect(done).toEqual(['tokens'])
@@ -59,3 +60,19 @@ test('[SRV2] nothing is erased while a socket is open somewhere, and then it is 
     'audit',
   ])
 }, 20_000)
+
+test('[SRV2] [END3] a session is shown with the time at which it connected, by the clock as it is now', async () => {
+  const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
+  // Sessions go by a clock that does not jump.
+  const openedAt = Date.UTC(2026, 0, 1)
+  const sessionId = newSessionId(ann)
+  sessions.open({ sessionId, participant: ann, deviceId: null, extended: false }, openSink({}), openedAt)
+  const participants = createParticipants({
+    sessions,
+    seenCalls: { page: () => ({ ok: true, data: [], next_cursor: null }) },
+    devices: { of: () => [] },
+    now: () => openedAt,
+    jumpedMs: () => 3_600_000,
+  } as unknown as ParticipantsOptions)
+  expect((await participants.show(ann)).sessions).toMatchObject([{ connected_at: '2026-01-01T01:00:00.000Z' }])
+})

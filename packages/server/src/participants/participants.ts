@@ -46,6 +46,8 @@ export interface ParticipantsOptions {
   /** Other processes serve as well. */
   readonly hasOthers: () => boolean
   readonly now: () => number
+  /** What the clock has jumped in all, in ms: the instants of sessions are without that. */
+  readonly jumpedMs: () => number
   /** How long a request to erase somebody waits, in ms; tests wait less. */
   readonly answerMs?: number
 }
@@ -124,7 +126,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       ])
       return {
         online: seen.length > 0,
-        sessions: seen.map(viewOfSession),
+        sessions: seen.map((session) => viewOfSession(session, options.jumpedMs())),
         devices: known.map(viewOfDevice),
         live_calls,
       }
@@ -157,11 +159,11 @@ async function gone({ sessions, hasOthers, flush }: ParticipantsOptions, partici
   await flush()
 }
 
-function viewOfSession({ sessionId, deviceId, extended, openedAt, appVersion }: SeenSession) {
+function viewOfSession({ sessionId, deviceId, extended, openedAt, appVersion }: SeenSession, jumpedMs: number) {
   return {
     session_id: sessionId,
     device_id: deviceId ?? null,
-    connected_at: new Date(openedAt).toISOString(),
+    connected_at: new Date(openedAt + jumpedMs).toISOString(),
     extended,
     app_version: appVersion,
   }

@@ -22,6 +22,7 @@ beforeAll(async () => {
     flush: () => written.promise,
     hasOthers: () => false,
     now: Date.now,
+    jumpedMs: () => 0,
     answerMs: 500,
   })
   rest = startRest({ stores, participants })
