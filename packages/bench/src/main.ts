@@ -28,6 +28,7 @@ import { measureTrips } from './measure-trips.ts'
 import { measureWebhooks } from './measure-webhooks.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
+import { plotOf } from './plot.ts'
 import { placement } from './process.ts'
 import { formatComparisons, formatMeasurement } from './report.ts'
 import { nodeBinary } from './systems.ts'
@@ -117,6 +118,7 @@ async function main(): Promise<number> {
   if (comparisons.length > 0) console.log(`\n${formatComparisons(comparisons)}`)
   for (const generator of generators) await generator.stop()
   await distance?.stop()
+  if (options.plot !== null && comparisons.length > 0) writeFileSync(options.plot, plotOf(comparisons, about.join(' ')))
   if (options.json !== null) writeFileSync(options.json, JSON.stringify({ about, options, results, failures }, null, 2))
   return failures.length === 0 ? 0 : 1
 }

@@ -44,8 +44,19 @@ test('columns of a table line up', () => {
 
 describe('options', () => {
   test('a part, in the order of the report', () => {
-    const parsed = parseOptions(['--only', 'call,relay', '--seconds', '1.5', '--rounds', '3', '--json', 'out.json'])
-    const options = { only: ['relay', 'call'], seconds: 1.5, rounds: 3, json: 'out.json' }
+    const parsed = parseOptions([
+      '--only',
+      'call,relay',
+      '--seconds',
+      '1.5',
+      '--rounds',
+      '3',
+      '--json',
+      'out.json',
+      '--plot',
+      'a.svg',
+    ])
+    const options = { only: ['relay', 'call'], seconds: 1.5, rounds: 3, json: 'out.json', plot: 'a.svg' }
     expect(parsed).toEqual({ ok: true, options } as typeof parsed)
   })
 
