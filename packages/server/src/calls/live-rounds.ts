@@ -111,9 +111,7 @@ async function notDead(nodes: Nodes, names: readonly string[]): Promise<Readonly
 function createOwed({ sessions, nodes, deadlineOf, isWatched }: RoundsOptions, sinceDeathMs: () => number) {
   function owed(call: LiveCall, now: number): CallCommand | undefined {
     const deadline = deadlineOf(call)
-    // The node that handed on the call's last version has a timer for it: the others wait a little for that node.
-    const patience = nodes.others().length > 0 && !isWatched(call) ? patienceMs : 0
-    if (deadline !== undefined && deadline + patience <= now) return { type: 'time' }
+    if (deadline !== undefined && deadline <= now && deadline + patienceFor(call) <= now) return { type: 'time' }
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
     for (const place of places) {
       const { sessionId, node } = place
@@ -126,6 +124,11 @@ function createOwed({ sessions, nodes, deadlineOf, isWatched }: RoundsOptions, s
         return { type: 'arrive', actor: { ...identity, ...place, displayName: '', node: nodes.self } }
     }
     return undefined
+  }
+
+  /** The node that handed on the call's last version has a timer for it: the others wait a little for that node. */
+  function patienceFor(call: LiveCall): number {
+    return nodes.others().length > 0 && !isWatched(call) ? patienceMs : 0
   }
 
   /** The places of a dead node are shared out; any node may take a share that is not done after a while. */

@@ -1,7 +1,7 @@
-import { participantHash } from '../ports/session-id.ts'
 import type { Session } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Copies } from './copies.port.ts'
+import { hashOf } from './rows.ts'
 import { ttlOf } from './session-writes.ts'
 import { someAtOnce, type WriterOptions } from './writer.ts'
 
@@ -53,10 +53,10 @@ export function createRenewals({ copies, table, longestMs, onRefused }: Renewals
 
 function areThere(copies: Copies, part: readonly Session[]): Promise<boolean> {
   return copies.areThere(
-    part.map(({ identity, log }) => ({
-      sessionId: identity.sessionId,
-      hash: participantHash(identity.participant),
-      hasLog: log !== undefined && log.size > 0,
+    part.map((session) => ({
+      sessionId: session.identity.sessionId,
+      hash: hashOf(session),
+      hasLog: session.log !== undefined && session.log.size > 0,
     })),
   )
 }

@@ -15,8 +15,14 @@ export function rowFields(session: Session): RowFields {
     awaitedMs: lostOf(session)?.awaitedMs,
     can: can.join(','),
     device: deviceField(identity),
-    hash: participantHash(identity.participant),
+    hash: hashOf(session),
   }
+}
+
+/** Names the participant of a session in the directory. */
+export function hashOf(session: Session): string {
+  session.participantHash ??= participantHash(session.identity.participant)
+  return session.participantHash
 }
 
 /** Names what its owner had come to when a session was seen: how often it changed its owner, and whose socket it has. */

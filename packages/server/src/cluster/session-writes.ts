@@ -1,10 +1,9 @@
-import { participantHash } from '../ports/session-id.ts'
 import { isLive, someCall } from '../session/calls.ts'
 import type { Change } from '../session/changes.ts'
 import { writeEntry, writeState } from '../session/copy.ts'
 import { isOpen, type Session } from '../session/session.ts'
 import type { SessionWrite } from './copies.port.ts'
-import { rowFields } from './rows.ts'
+import { hashOf, rowFields } from './rows.ts'
 
 /** A change of a session, and what the store is to write for it. */
 export interface Written {
@@ -27,8 +26,8 @@ const nothing = { isWhole: false, dropped: 0, added: [] }
 /** `newOwner`, `longestMs`: see `SessionWrite` and `SavesOptions`. */
 export function writtenOf(change: Change, newOwner: string | undefined, longestMs: number): Written {
   const { session, isGone, isChanged, isWhole, hasCopy, log } = change
-  const { sessionId, participant } = session.identity
-  const about = { sessionId, hash: participantHash(participant), fence: session.saving.fence }
+  const { sessionId } = session.identity
+  const about = { sessionId, hash: hashOf(session), fence: session.saving.fence }
   if (isGone) {
     const gone = { row: undefined, state: '', newOwner: undefined, ttlMs: undefined, log: nothing }
     return { change, write: { ...about, what: 'gone', ...gone }, bytes: 0 }

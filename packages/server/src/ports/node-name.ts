@@ -27,8 +27,9 @@ const beganLength = 10
 
 /** Whether a run is over because its node runs again. */
 export function isReplacedBy(run: string, other: string): boolean {
+  if (other <= run) return false
   const end = run.lastIndexOf(separator)
-  return run !== other && end >= 0 && other.startsWith(run.slice(0, end + 1)) && other > run
+  return end >= 0 && other.startsWith(run.slice(0, end + 1))
 }
 
 /** The id of one of several workers of a node; counted from 1. */

@@ -12,7 +12,7 @@ import { Taken } from './taken.ts'
 const shape = 2
 
 /** These fields belong to one process. A copy holds all others. */
-type OfOneProcess = 'participantKey' | 'log' | 'isTaken' | 'saving'
+type OfOneProcess = 'participantKey' | 'participantHash' | 'log' | 'isTaken' | 'saving'
 type Field = Exclude<keyof Session, OfOneProcess>
 
 interface Codec<T> {

@@ -88,6 +88,8 @@ export interface Session {
   /** Another one with each new token. */
   identity: SessionIdentity
   readonly participantKey: string
+  /** Names its participant in a store that several processes share. Made when it is first needed there. */
+  participantHash: string | undefined
   /** Names the incarnation of the log. A client that comes back names it too [RES2]. */
   epoch: string
   /** What the log was called under earlier owners, oldest first. See `branchOff`. */
@@ -123,6 +125,7 @@ export function createSession(
   return {
     identity,
     participantKey: participantKey(identity.participant),
+    participantHash: undefined,
     epoch,
     earlier: undefined,
     upstream,

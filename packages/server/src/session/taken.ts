@@ -9,10 +9,13 @@ const words = remembered / 32
 export class Taken {
   private bits = new Uint32Array(words)
   private highest = 0
+  /** As it was written last, until another request is taken. */
+  private text: string | undefined
 
   /** Takes note of a request; false where it was taken before. */
   take(n: number): boolean {
     if (this.has(n)) return false
+    this.text = undefined
     if (n - this.highest >= remembered) this.bits.fill(0)
     else for (let next = this.highest + 1; next <= n; next++) this.clear(next)
     this.highest = Math.max(this.highest, n)
@@ -38,8 +41,8 @@ export class Taken {
 
   /** All that is remembered, as text. */
   write(): string {
-    const bytes = new Uint8Array(this.bits.buffer)
-    return `${this.highest} ${bytes.toBase64()}`
+    this.text ??= `${this.highest} ${new Uint8Array(this.bits.buffer).toBase64()}`
+    return this.text
   }
 
   static read(text: string): Taken {
