@@ -24,6 +24,7 @@ import { measureScale } from './measure-scale.ts'
 import { measureStart } from './measure-start.ts'
 import { measureTimeline } from './measure-timeline.ts'
 import { measureToken } from './measure-token.ts'
+import { measureTraces } from './measure-traces.ts'
 import { measureTrips } from './measure-trips.ts'
 import { measureWebhooks } from './measure-webhooks.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
@@ -55,6 +56,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   webhooks: measureWebhooks,
   push: measurePush,
   timeline: measureTimeline,
+  traces: measureTraces,
   large: measureLarge,
 }
 

@@ -29,6 +29,7 @@ export const MEASUREMENTS = [
   'webhooks',
   'push',
   'timeline',
+  'traces',
   'large',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]

@@ -1,4 +1,4 @@
-// The receiver of webhooks and pushes as the measurements see it: a process beside the load.
+// The receiver of webhooks, pushes and spans as the measurements see it: a process beside the load.
 import { join } from 'node:path'
 import { type Placement, startServer } from './process.ts'
 import { type ProductKey, productKey } from './tokens.ts'
@@ -19,6 +19,8 @@ export interface Receiver {
    * or out of order.
    */
   until(count: number): Promise<Heard>
+  /** The number of spans that came. */
+  spans(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -38,6 +40,10 @@ export async function startReceiver({ generatorCores }: Placement, directory: st
       if (heard.wrong > 0) throw new Error(`${heard.wrong} webhooks came twice or out of order`)
       if (heard.webhooks !== count) throw new Error(`${heard.webhooks} webhooks came instead of ${count}`)
       return heard
+    },
+    async spans() {
+      const response = await fetch(`${url}/spans`, { signal: AbortSignal.timeout(WITHIN_MS) })
+      return ((await response.json()) as { spans: number }).spans
     },
     stop,
   }

@@ -1,4 +1,4 @@
-// Who hears of calls: takes webhooks and pushes, notes when each came, and answers at once. It reports everything that came
+// Who hears of calls: takes webhooks, pushes and spans, notes when each came, and answers at once. It reports everything that came
 // on request. Asked about an invite, it refuses it at once, or never answers.
 interface Heard {
   webhooks: number
@@ -15,6 +15,7 @@ const ids = new Set<string>()
 const versions = new Map<string, number>()
 /** When the first push of each topic came. */
 const pushes = new Map<string, number>()
+let spans = 0
 let waiting: { isDone: () => boolean; resolve: () => void }[] = []
 
 const now = () => performance.timeOrigin + performance.now()
@@ -45,6 +46,11 @@ function tookWebhook(at: number, id: string, text: string): void {
   heard.latencies.push(Math.round((at - Date.parse(timestamp)) * 1000))
 }
 
+async function tookSpans(request: Request): Promise<Response> {
+  spans += (await request.text()).split('"traceId":"').length - 1
+  return Response.json({})
+}
+
 /** Until the service gives up. */
 function hang({ signal }: Request): Promise<Response> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(new Response(null, { status: 504 }))))
@@ -52,6 +58,7 @@ function hang({ signal }: Request): Promise<Response> {
 
 function asked(request: Request): Promise<Response> | Response {
   const { pathname } = new URL(request.url)
+  if (pathname === '/v1/traces') return tookSpans(request)
   if (pathname === '/invites/hanging') return hang(request)
   return pathname === '/invites/answering' ? Response.json({ decision: 'refuse' }) : took(request)
 }
@@ -62,6 +69,7 @@ async function answer(url: URL): Promise<Response> {
     await until(() => pushes.has(which))
     return Response.json({ at: pushes.get(which) })
   }
+  if (what === 'spans') return Response.json({ spans })
   await until(() => heard.webhooks >= Number(which))
   return Response.json({ ...heard, latencies: heard.latencies.splice(0) })
 }

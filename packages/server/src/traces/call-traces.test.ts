@@ -4,6 +4,7 @@ import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { createCallTraces } from './call-traces.ts'
 import { createTraceIds } from './ids.ts'
+import { spanText } from './otlp.ts'
 
 interface Told {
   readonly name: string
@@ -18,7 +19,7 @@ function open(participants = false) {
   const clock = { now: start }
   const traces = createCallTraces({
     ids: createTraceIds(1),
-    add: (text) => void spans.push(JSON.parse(text)),
+    add: (span) => void spans.push(JSON.parse(spanText(span))),
     now: () => clock.now,
     known: () => undefined,
     participants,

@@ -3,12 +3,15 @@ import { Collector } from '@ringwire/testkit/collector'
 import { until } from '@ringwire/testkit/patience'
 import { createExporter, type Exporter, type ExporterLimits } from './exporter.ts'
 import { createTraceIds } from './ids.ts'
-import { envelopeOf, spanText } from './otlp.ts'
+import { envelopeOf, spanText, type TracedSpan } from './otlp.ts'
 
 const ids = createTraceIds(1)
 const trace = ids.of({ product: 'shop', callUuid: '11111111-1111-4111-8111-111111111111' })
-const span = (name: string) =>
-  spanText(trace, { spanId: ids.newSpanId(), name, kind: 'internal', from: 1_700_000_000_000, to: 1, attributes: {} })
+const span = (name: string): TracedSpan => ({
+  trace,
+  spanId: ids.newSpanId(),
+  span: { name, from: 1_700_000_000_000, to: 1, attributes: {} },
+})
 
 let collector: Collector
 let exporter: Exporter
@@ -78,10 +81,25 @@ test('[OTEL1] what is too much while the collector is gone is dropped and counte
   await until('that is said', () => said.length === 2)
   expect(said).toEqual(['lost: status 503', 'back: 2'])
   const long = span('x'.repeat(1_000))
-  const { add: addLong } = open({ waitingChars: long.length + 1 })
+  const { add: addLong } = open({ waitingBytes: 2 * spanText(long).length })
   addLong(long)
   addLong(long)
-  expect(counts().dropped).toBe(1)
+  await until('one is dropped', () => counts().dropped === 1)
+})
+
+test('[OTEL1] a batch that is sent again has the same spans, of any text and length', async () => {
+  collector.reply = { status: 503 }
+  const { add } = open()
+  const first = 'ü \u20ac \u{1f600} "'
+  const later = ['x'.repeat(600_000), 'y'.repeat(600_000)]
+  add(span(first))
+  await until('it was refused', () => said.length > 0)
+  for (const name of later) add(span(name))
+  collector.reply = { status: 200 }
+  await until('all came', () => collector.spans.length === 3)
+  expect(collector.spans.map(({ name }) => name)).toEqual([first, ...later])
+  expect(collector.headers.length).toBe(2)
+  expect(collector.problems).toEqual([])
 })
 
 test('[OTEL1] a batch that the collector refuses is not sent again', async () => {

@@ -4,6 +4,7 @@
  */
 import type { Family } from '../observability/families.ts'
 import { type Counter, createCounter } from '../observability/series.ts'
+import { spanText, type TracedSpan } from './otlp.ts'
 
 export interface ExporterOptions {
   /** The URL for spans, as http://127.0.0.1:4318/v1/traces. */
@@ -19,9 +20,9 @@ export interface ExporterOptions {
 }
 
 export interface ExporterLimits {
-  /** The most spans, and characters of spans, that wait. */
+  /** The most spans, and bytes of spans, that wait. */
   readonly waiting: number
-  readonly waitingChars: number
+  readonly waitingBytes: number
   /** The most spans of a request. So many that wait are sent at once. */
   readonly batch: number
   /** How long a span waits for others, in ms. */
@@ -37,21 +38,23 @@ export interface ExporterLimits {
 
 const usual: ExporterLimits = {
   waiting: 20_000,
-  waitingChars: 16 * 1024 * 1024,
+  waitingBytes: 16 * 1024 * 1024,
   batch: 1_000,
-  everyMs: 1_000,
+  everyMs: 5_000,
   timeoutMs: 10_000,
   pauseMs: 1_000,
   longestPauseMs: 30_000,
   attempts: 10,
 }
 
+/** So many spans are encoded one after another: each by itself finds none of the code for it in the processor's cache. */
+const mostFresh = 64
 /** The answer of a collector is read up to here, in bytes. */
 const mostReadBytes = 64 * 1024
 
 export interface Exporter {
-  /** Takes a span as text, or drops it. */
-  add(span: string): void
+  /** Takes a span, or drops it. */
+  add(span: TracedSpan): void
   start(): void
   /** Sends what waits, for at most `limitMs`. */
   stop(limitMs: number): Promise<void>
@@ -67,16 +70,18 @@ type Outcome =
 export function createExporter(options: ExporterOptions): Exporter {
   const limits = { ...usual, ...options.limits }
   const counter = createSpanCounter()
-  const waiting = createQueue(limits)
+  const waiting = createQueue(limits, options.envelope)
+  let fresh: TracedSpan[] = []
   const stopping = new AbortController()
   const { settle, drop, hasPaused, end } = createSettling(options, limits, waiting, counter)
   let sending: Promise<void> | undefined
   let timer: ReturnType<typeof setInterval> | undefined
 
   async function sendAll(isDue: () => boolean): Promise<void> {
-    while (waiting.size() > 0 && isDue()) {
-      const spans = waiting.first(limits.batch)
-      settle(spans.length, await post(options, spans, limits.timeoutMs, stopping.signal))
+    while (isDue()) {
+      const batch = waiting.first()
+      if (batch === undefined) return
+      settle(batch.spans, await post(options, batch, limits.timeoutMs, stopping.signal))
     }
   }
 
@@ -88,23 +93,32 @@ export function createExporter(options: ExporterOptions): Exporter {
   }
 
   const isBatch = () => waiting.size() >= limits.batch && hasPaused()
+
+  function encode(): void {
+    for (const span of fresh) if (!waiting.put(spanText(span))) drop(1)
+    fresh = []
+  }
+
   return {
     add(span) {
-      if (!waiting.put(span)) drop(1)
-      else if (isBatch()) begin(isBatch)
+      if (fresh.push(span) < Math.min(mostFresh, limits.batch)) return
+      encode()
+      if (isBatch()) begin(isBatch)
     },
     start() {
       timer = setInterval(() => {
+        encode()
         if (hasPaused()) begin(hasPaused)
       }, limits.everyMs)
       timer.unref()
     },
     async stop(limitMs) {
       clearInterval(timer)
+      encode()
       const late = setTimeout(() => stopping.abort(), limitMs)
       await sending
       // Each batch once more, also if the last request has just failed.
-      let tries = Math.ceil(waiting.size() / limits.batch)
+      let tries = waiting.batches()
       await sendAll(() => tries-- > 0 && !stopping.signal.aborted)
       clearTimeout(late)
       if (waiting.size() > 0) drop(waiting.size())
@@ -127,7 +141,7 @@ function createSettling(options: ExporterOptions, limits: ExporterLimits, waitin
 
   function taken(count: number, refused: number): void {
     attempts = notBefore = 0
-    waiting.remove(count)
+    waiting.removeFirst()
     counter.add(count - refused, 'sent')
     counter.add(refused, 'refused')
     outage.over()
@@ -140,7 +154,7 @@ function createSettling(options: ExporterOptions, limits: ExporterLimits, waitin
     notBefore = performance.now() + Math.min(limits.longestPauseMs, Math.max(afterMs, pauseMs))
     if (outcome.is === 'again' && ++attempts < limits.attempts) return
     attempts = 0
-    waiting.remove(count)
+    waiting.removeFirst()
     if (outcome.is === 'refused') counter.add(count, 'refused')
     else drop(count)
   }
@@ -167,30 +181,80 @@ export function createSpanCounter() {
 
 type Queue = ReturnType<typeof createQueue>
 
-/** Oldest first. Spans that were taken from its front stay until they are removed. */
-function createQueue({ waiting: most, waitingChars: mostChars }: ExporterLimits) {
-  let spans: string[] = []
-  let begin = 0
-  let chars = 0
-  const size = () => spans.length - begin
+/** The body of a request, up to `end`. */
+interface Batch {
+  bytes: Buffer<ArrayBuffer>
+  end: number
+  spans: number
+}
+
+/** The size that a batch begins with, in bytes: mostly all of it. The system gives memory for what is written. */
+const firstBytes = 512 * 1024
+/** In UTF-8, of a unit of UTF-16. */
+const mostBytesOfChar = 3
+
+/** Batches of spans, oldest first. They wait as bytes: texts would have to be joined, and copied, once more. */
+function createQueue(limits: ExporterLimits, [before, after]: readonly [string, string]) {
+  const batches: Batch[] = []
+  /** The last batch, while it takes spans. */
+  let open: Batch | undefined
+  let spans = 0
+  let bytes = 0
+  /** What the batch that was removed last was written into. */
+  let spare: Buffer<ArrayBuffer> | undefined
+
+  function append(batch: Batch, text: string): void {
+    const most = batch.end + mostBytesOfChar * text.length
+    if (most > batch.bytes.length) batch.bytes = widened(batch, Math.max(most, 2 * batch.bytes.length))
+    const size = batch.bytes.write(text, batch.end)
+    batch.end += size
+    bytes += size
+  }
+
+  function begin(): Batch {
+    const batch = { bytes: spare ?? Buffer.allocUnsafe(firstBytes), end: 0, spans: 0 }
+    spare = undefined
+    append(batch, before)
+    batches.push(batch)
+    return batch
+  }
+
+  function close(batch: Batch): void {
+    append(batch, after)
+    open = undefined
+  }
+
   return {
-    size,
+    size: () => spans,
+    batches: () => batches.length,
     put(span: string): boolean {
-      if (size() >= most || chars + span.length > mostChars) return false
-      spans.push(span)
-      chars += span.length
+      if (spans >= limits.waiting || bytes + span.length > limits.waitingBytes) return false
+      open ??= begin()
+      append(open, open.spans === 0 ? span : `,${span}`)
+      spans++
+      if (++open.spans === limits.batch) close(open)
       return true
     },
-    first: (count: number) => spans.slice(begin, begin + count),
-    remove(count: number): void {
-      for (const span of spans.slice(begin, begin + count)) chars -= span.length
-      begin += count
-      // An array is not moved for each batch.
-      if (begin < spans.length && begin < most) return
-      spans = spans.slice(begin)
-      begin = 0
+    /** It takes no more spans from now on: each attempt sends the same ones. */
+    first(): Batch | undefined {
+      const [batch] = batches
+      if (batch !== undefined && batch === open) close(batch)
+      return batch
+    },
+    removeFirst(): void {
+      const batch = batches.shift()
+      if (batch === undefined) return
+      spans -= batch.spans
+      bytes -= batch.end
+      spare = batch.bytes
     },
   }
+}
+
+function widened({ bytes, end }: Batch, size: number): Buffer<ArrayBuffer> {
+  const wider = Buffer.allocUnsafe(size)
+  bytes.copy(wider, 0, 0, end)
+  return wider
 }
 
 /** Says once that the collector takes nothing, and once that it does again. */
@@ -220,8 +284,8 @@ function createOutage({ onLost, onBack }: Pick<ExporterOptions, 'onLost' | 'onBa
 const againStatuses = new Set([429, 502, 503, 504])
 
 async function post(
-  { url, headers, envelope }: ExporterOptions,
-  spans: readonly string[],
+  { url, headers }: ExporterOptions,
+  { bytes, end, spans }: Batch,
   timeoutMs: number,
   stopping: AbortSignal,
 ): Promise<Outcome> {
@@ -229,13 +293,13 @@ async function post(
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'user-agent': 'Ringwire', ...headers },
-      body: envelope[0] + spans.join(',') + envelope[1],
+      body: bytes.subarray(0, end),
       redirect: 'manual',
       signal: AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]),
     })
     const { status } = response
     const text = await beginOf(response)
-    if (response.ok) return { is: 'taken', refused: Math.min(spans.length, refusedIn(text)) }
+    if (response.ok) return { is: 'taken', refused: Math.min(spans, refusedIn(text)) }
     const cause = `status ${status}`
     if (!againStatuses.has(status)) return { is: 'refused', cause }
     const seconds = Number(response.headers.get('retry-after') ?? 0)

@@ -16,6 +16,14 @@ test('[OTEL1] every node derives the same trace and the same root span of a call
   expect(createTraceIds(1).of({ ...ref, product: 'shop2' }).traceId).not.toBe(one.traceId)
 })
 
+test('[OTEL1] calls of two products have traces of their own, also with one uuid', () => {
+  const shop = call(1)
+  const bank = { ...shop, product: 'bank' }
+  const ids = createTraceIds(1)
+  for (const ref of [shop, bank, bank, shop]) expect(ids.of(ref)).toEqual(createTraceIds(1).of(ref))
+  expect(ids.of(shop).traceId).not.toBe(ids.of(bank).traceId)
+})
+
 test('[OTEL1] nodes sample the same share of the calls, and a larger ratio has all calls of a smaller one', () => {
   const calls = Array.from({ length: 4_000 }, (_, n) => call(n))
   const sampledAt = (ratio: number) => {

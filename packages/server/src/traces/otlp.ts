@@ -7,12 +7,9 @@ import type { CallTrace } from './ids.ts'
 export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>
 
 export interface Span {
-  readonly spanId: string
-  /** Undefined for the span of the whole call. */
-  readonly parentId?: string
   readonly name: string
-  /** `client`: a request of this service to another one. */
-  readonly kind: 'internal' | 'client'
+  /** A request of this service to another one. */
+  readonly isClient?: boolean
   /** In ms since the epoch. */
   readonly from: number
   readonly to: number
@@ -21,15 +18,26 @@ export interface Span {
   readonly isFailed?: boolean
 }
 
+/** A span of a trace. */
+export interface TracedSpan {
+  readonly trace: CallTrace
+  /** That of the root for the span of the whole call; all others belong to it. */
+  readonly spanId: string
+  readonly span: Span
+}
+
 /** Longer texts are cut: some of them a client chose. */
 const longestText = 256
 const kinds = { internal: 1, client: 3 } as const
 
-export function spanText({ traceId }: CallTrace, span: Span): string {
-  const parent = span.parentId === undefined ? '' : `,"parentSpanId":"${span.parentId}"`
-  const status = span.isFailed === true ? ',"status":{"code":2}' : ''
-  const times = `"startTimeUnixNano":"${nanos(span.from)}","endTimeUnixNano":"${nanos(Math.max(span.from, span.to))}"`
-  return `{"traceId":"${traceId}","spanId":"${span.spanId}"${parent},"name":${quoted(span.name)},"kind":${kinds[span.kind]},${times},"attributes":${attributesText(span.attributes)}${status}}`
+export function spanText({ trace: { traceId, rootId }, spanId, span }: TracedSpan): string {
+  const { name, from, to, isClient, isFailed, attributes } = span
+  const parent = spanId === rootId ? '' : `,"parentSpanId":"${rootId}"`
+  const kind = isClient === true ? kinds.client : kinds.internal
+  const status = isFailed === true ? ',"status":{"code":2}' : ''
+  const begin = nanos(from)
+  const times = `"startTimeUnixNano":"${begin}","endTimeUnixNano":"${to > from ? nanos(to) : begin}"`
+  return `{"traceId":"${traceId}","spanId":"${spanId}"${parent},"name":${quoted(name)},"kind":${kind},${times},"attributes":${attributesText(attributes)}${status}}`
 }
 
 /** The body of a request, between whose halves the spans stand, with a comma between them. */
