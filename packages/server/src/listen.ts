@@ -138,13 +138,15 @@ function bind(options: ListenOptions, unread: Unread, pair: TlsPair | undefined,
       return failure('INTERNAL_ERROR')
     },
     fetch(request) {
+      const { path, query } = targetOf(request)
+      if (path === webSocketPath && handshakeOf(request) === 'good') {
+        // Only a client that is refused is asked for its address, and that is before the upgrade.
+        const stranger = () => clientAddress(request.headers, server.requestIP(request)?.address)
+        return gateway.upgrade(request, query, server, stranger)
+      }
       // The runtime does not know it any more when a body was read.
       const address = server.requestIP(request)?.address
       const client = () => clientAddress(request.headers, address)
-      const { path, query } = targetOf(request)
-      if (path === webSocketPath && handshakeOf(request) === 'good') {
-        return gateway.upgrade(request, query, server, client)
-      }
       return answer(request, path, address, client)
     },
   })

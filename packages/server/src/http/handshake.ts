@@ -21,6 +21,7 @@ export function handshakeOf({ method, headers }: Request): Handshake {
 }
 
 function hasToken(list: string | null, token: string): boolean {
+  if (list?.toLowerCase() === token) return true
   return list?.split(',').some((each) => each.trim().toLowerCase() === token) ?? false
 }
 

@@ -35,6 +35,27 @@ test('[MET2] a quick read is made each second, however much is free', () => {
   expect(process.reads).toBeGreaterThan(20)
 })
 
+test('[MET2] a count that the kernel has is read each time when half of the limit is open, and before that now and then', () => {
+  const process = { open: 100, at: 0, reads: 0 }
+  const count = createSampledCount({
+    limit: 1_000,
+    now: () => process.at,
+    read() {
+      process.reads++
+      return process.open
+    },
+    restMs: (isFar) => (isFar ? 10 : 0),
+  })
+  const descriptors = createDescriptors({ limit: 1_000, ...count })
+  for (let n = 0; n < 400; n++) descriptors.roomForNewcomer()
+  expect([process.reads, descriptors.open()]).toEqual([1, 499])
+  // The next one may be over half of the limit.
+  process.open = 500
+  descriptors.roomForNewcomer()
+  for (process.open = 501; process.open <= 520; process.open++) descriptors.roomForNewcomer()
+  expect([process.reads, descriptors.open()]).toEqual([22, 521])
+})
+
 test('[MET2] between reads newcomers count, and bring the next read closer', () => {
   const { descriptors, process } = sampled(20_000, 9_000, 8)
   expect(descriptors.room()).toBe('free')

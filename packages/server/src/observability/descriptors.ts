@@ -90,11 +90,18 @@ const folder = '/proc/self/fd'
 const sampleMs = 1_000
 /** Reading the folder takes at most this share of the time, and less while under half of the limit is open. */
 const sampleShare = { far: 0.001, near: 0.01 }
+/** While under half of the limit is open, a count that costs little is this old at most, in ms. */
+const farMs = 10
+const usualRestMs = (isFar: boolean, tookMs: number) =>
+  Math.max(sampleMs, tookMs / (isFar ? sampleShare.far : sampleShare.near))
 
 /** From version 6.2 on, Linux says how many entries the folder has. Before that it is read now and then. */
 function createCount(limit: number): Omit<DescriptorsOptions, 'limit'> {
-  if (statSync(folder).size > 0) return { count: () => statSync(folder).size }
-  return createSampledCount({ limit, read: () => readdirSync(folder).length, now: () => performance.now() })
+  const now = () => performance.now()
+  if (statSync(folder).size === 0) return createSampledCount({ limit, now, read: () => readdirSync(folder).length })
+  // A question to the kernel for each of many newcomers is a twentieth of what they cost.
+  const restMs = (isFar: boolean) => (isFar ? farMs : 0)
+  return createSampledCount({ limit, now, read: () => statSync(folder).size, restMs })
 }
 
 /** Between two reads, each newcomer counts as open: the count is never too low because of them. */
@@ -102,18 +109,20 @@ export function createSampledCount({
   limit,
   read,
   now,
+  restMs = usualRestMs,
 }: {
   readonly limit: number
   readonly read: () => number
   readonly now: () => number
+  /** Milliseconds until the next read. `isFar`: under half of the limit was open; `tookMs`: as long as the last read took. */
+  readonly restMs?: (isFar: boolean, tookMs: number) => number
 }): Omit<DescriptorsOptions, 'limit'> {
   let open = 0
   let readAt = Number.NEGATIVE_INFINITY
   let tookMs = 0
   function count(): number {
     const at = now()
-    const share = open < limit / 2 ? sampleShare.far : sampleShare.near
-    if (at < readAt + Math.max(sampleMs, tookMs / share)) return open
+    if (at < readAt + restMs(open < limit / 2, tookMs)) return open
     try {
       open = read()
     } catch {

@@ -37,7 +37,8 @@ export function createHere(now: () => number) {
       person.sockets++
       people.set(key, person)
       gone.delete(key)
-      if (!person.isWritten) changed.add(person)
+      // A product that is hooked later looks at all people then.
+      if (!person.isWritten && hooked.has(participant.product)) changed.add(person)
     },
     closed(participant: Participant): void {
       const key = participantKey(participant)

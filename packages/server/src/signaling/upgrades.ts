@@ -81,4 +81,6 @@ function turnAway(request: Request, server: Server<unknown>, offered: boolean, s
  * Header of an upgrade: if the client offered the subprotocol, the answer selects it [WS1]. Without any such header the
  * runtime selects the first one that was offered, which may be a token (oven-sh/bun#18243); an empty one selects none.
  */
-const selecting = (isOffered: boolean) => ({ 'Sec-WebSocket-Protocol': isOffered ? subprotocol : '' })
+const selecting = (isOffered: boolean) => (isOffered ? selectingIt : selectingNone)
+const selectingIt = new Headers({ 'Sec-WebSocket-Protocol': subprotocol })
+const selectingNone = new Headers({ 'Sec-WebSocket-Protocol': '' })
