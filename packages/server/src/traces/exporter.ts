@@ -47,7 +47,7 @@ const usual: ExporterLimits = {
   attempts: 10,
 }
 
-/** So many spans are encoded one after another: each by itself finds none of the code for it in the processor's cache. */
+/** The spans that are encoded one after another: a single span finds none of that code in the processor's cache. */
 const mostFresh = 64
 /** The answer of a collector is read up to here, in bytes. */
 const mostReadBytes = 64 * 1024

@@ -21,7 +21,7 @@ export interface Span {
 /** A span of a trace. */
 export interface TracedSpan {
   readonly trace: CallTrace
-  /** That of the root for the span of the whole call; all others belong to it. */
+  /** The span of the whole call has the root's id. All others belong to it. */
   readonly spanId: string
   readonly span: Span
 }
