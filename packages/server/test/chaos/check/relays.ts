@@ -6,6 +6,7 @@ import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import { atOnceMs, type Patience } from './patience.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
+import { finals } from './streams.ts'
 
 /** A relay as its receiver got it. */
 interface Arrival {
@@ -167,8 +168,10 @@ function isExcused(from: number, at: number, { came, fact, receiver, patience }:
   if (isWithAnother(receiver, fact, at)) return true
   const later = came.filter((arrival) => arrival.mark > mark && arrival.push.frame.seq !== undefined)
   const laterCame = later.some((arrival) => arrival.stretch === stretch)
+  // How a transfer failed has the status of the other call.
   const endCame = stretch.pushes.some(
-    ({ frame }) => frame.data?.call_uuid === fact.row.call_uuid && overStatuses.includes(frame.data.status ?? ''),
+    ({ frame: { event, data } }) =>
+      finals.includes(event) && data?.call_uuid === fact.row.call_uuid && overStatuses.includes(data.status ?? ''),
   )
   return !laterCame && !endCame && patience.excuses(receiver, stretch, at)
 }
