@@ -40,31 +40,31 @@ function linksOf(extra: Pick<Call, 'group' | 'transferred' | 'transferredTo'> | 
 
 /**
  * From the end on a call to a group that somebody answered does not name all at whom it rang: they are those who heard it, or who
- * had a turn [GROUP1].
+ * had a turn [GROUP1]. A member whose session was lost while it rang may only hear, in its next session, that another one answered
+ * [WS4]. `groups`: the members of each group.
  */
 export function withMembers(
   calls: readonly CallRow[],
   events: readonly EventRow[],
   traces: readonly Trace[],
+  groups: ReadonlyMap<string, readonly string[]>,
 ): CallRow[] {
   const turns = Map.groupBy(
     events.filter(({ type }) => type === 'turn'),
     ({ call_uuid }) => call_uuid,
   )
-  const hears = ({ entries }: Trace, call: string) =>
-    entries.some(({ kind, ...entry }) => {
-      return (
-        kind === 'in' &&
-        'frame' in entry &&
-        entry.frame.event === 'call.ringing' &&
-        entry.frame.data?.call_uuid === call
-      )
+  const hears = ({ entries, user }: Trace, { call_uuid, group = '' }: CallRow) => {
+    const isMember = groups.get(group)?.includes(user) === true
+    return entries.some(({ kind, ...entry }) => {
+      if (kind !== 'in' || !('frame' in entry) || entry.frame.data?.call_uuid !== call_uuid) return false
+      return entry.frame.event === 'call.ringing' || (isMember && entry.frame.event === 'call.cancelled')
     })
+  }
   return calls.map((row) => {
     const inTurn = turns.get(row.call_uuid)?.flatMap(({ member }) => member ?? [])
     if (inTurn !== undefined) return { ...row, members: [...new Set(inTurn)] }
     if (row.members === undefined || row.accepted_at === null || row.ended_at === null) return row
-    const rung = traces.filter((trace) => hears(trace, row.call_uuid)).map(({ user }) => user)
+    const rung = traces.filter((trace) => hears(trace, row)).map(({ user }) => user)
     return { ...row, members: [...new Set(rung)] }
   })
 }

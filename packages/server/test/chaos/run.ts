@@ -121,7 +121,7 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   const apart = [...new Set(participants.filter(({ isApart }) => isApart).map(({ person }) => person.userId))]
   const inTurns = groupsInTurns(names)
   const header = { ...settings, stuck, faults: faults.records, crashes, bugs, apart, inTurns }
-  return { header, ...(await collect(world, participants)) }
+  return { header, ...(await collect(world, participants, membersIn(names))) }
 }
 
 /** Each phone of each person. Tokens outlive the run: what is tried here is not the end of a token. */
@@ -179,6 +179,10 @@ async function makeGroups({ nodes }: World, names: readonly string[]): Promise<v
 function membersOf(name: keyof typeof strategies, names: readonly string[]): readonly string[] {
   const first = (groupNames.indexOf(name) * 2) % Math.max(1, names.length - 1)
   return names.slice(first, first + groupSize)
+}
+
+function membersIn(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  return new Map(groupNames.map((name) => [name, membersOf(name, names)]))
 }
 
 function groupsInTurns(names: readonly string[]): GroupInTurns[] {
@@ -288,7 +292,11 @@ async function eachInTime(
   return [...open].map((name) => `${name} ${what}`)
 }
 
-async function collect({ nodes, query, endpoints }: World, participants: readonly Participant[]) {
+async function collect(
+  { nodes, query, endpoints }: World,
+  participants: readonly Participant[],
+  groups: ReadonlyMap<string, readonly string[]>,
+) {
   const nodeUrl = nodes[0]?.url ?? ''
   const readers = new Map(participants.map(({ person, token }) => [person.userId, token]))
   const histories = await Promise.all([...readers].map(([userId, token]) => readHistory(nodeUrl, userId, token)))
@@ -299,7 +307,7 @@ async function collect({ nodes, query, endpoints }: World, participants: readonl
   const events = await readEvents(query)
   return {
     ...{ histories, traces, tracesApart },
-    calls: withMembers(await readCalls(query), events, [...traces, ...tracesApart]),
+    calls: withMembers(await readCalls(query), events, [...traces, ...tracesApart], groups),
     events,
     hooks: endpoints.map(({ hooks }) => hooks),
   }
