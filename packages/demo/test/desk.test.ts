@@ -184,7 +184,18 @@ test('[LOG1] the log can be filtered, copied without what is secret, and cleared
   const entries = (selector = '') => page.locator(`[data-testid=log-list] > li${selector}`)
   await entries('[data-event="webrtc.answer"]').first().waitFor()
 
-  // Another envelope may part the first candidates, and more of them may come: both are read in one moment.
+  // Other messages may part those of the connection, so it finds two more in one moment.
+  await page.evaluate(() => {
+    const connection = window.ringwireDemo.peerConnection
+    for (const n of [1, 2]) {
+      const candidate = new RTCIceCandidate({
+        candidate: `candidate:${n} 1 udp 1 192.0.2.${n} 9 typ host`,
+        sdpMid: '0',
+      })
+      connection?.dispatchEvent(new RTCPeerConnectionIceEvent('icecandidate', { candidate }))
+    }
+  })
+  // More of them may come: both are read in one moment.
   const folded = '[data-event="webrtc.ice_candidate"][data-direction=sent]:not([data-count="1"])'
   const { sent, text } = await entries(folded)
     .first()
