@@ -48,6 +48,7 @@ async function serveAsNode(): Promise<void> {
   })
   await nodes.start()
   await nodes.serve()
+  for (const ms of [5_000, -5_000]) await nodes.jumps.add(ms, nodes.jumps.sum())
   await nodes.stop()
 }
 

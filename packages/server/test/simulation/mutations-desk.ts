@@ -40,7 +40,6 @@ export const mutationsDesk: readonly Mutation[] = [
     file: 'calls/turn-taking.ts',
     find: 'return beginTurn(decision.call)',
     put: "return ref.callUuid === '' ? beginTurn(decision.call) : decision",
-    from: 20,
   },
   {
     name: '[GROUP1] a member who has declined has another turn',

@@ -255,8 +255,9 @@ export const notFound: Readonly<Record<string, number>> = {
   'a relay that comes after one that was not taken is taken': 20,
   'a relay goes to a place that is known to be old': 20,
   '[TAKE1] the former session still speaks for the call': 5,
-  // The order is judged only where nothing was broken for a while, and among few calls: scenarios look at it.
+  // Turns are judged only where nothing was broken for a while, and among few calls: scenarios look at them.
   '[GROUP1] the one who was idle last is called first': 30,
+  '[GROUP1] nobody begins the next turn': 40,
   // Both take a store that is away at the right moment.
   '[XFER1] the end of the first call does not wait for the answer that could not be told': 20,
   '[GROUP1] a call rings at a member who has declined': 20,

@@ -13,7 +13,7 @@ const testedVersion = 15
 /** The rights that the service needs on each table; docs/operations.md grants them. */
 export const neededRights: Readonly<Record<string, string>> = {
   schema_migrations: 'SELECT',
-  deployment: 'SELECT',
+  deployment: 'SELECT, UPDATE',
   calls: 'SELECT, INSERT, UPDATE, DELETE',
   call_events: 'SELECT, INSERT, UPDATE',
   outbox: 'SELECT, INSERT, UPDATE, DELETE',
