@@ -14,7 +14,7 @@ const size = { calls: isLong ? 1_000 : 120, short: isLong ? 100 : 40, callers: 3
 type CuttingSize = typeof size
 
 /** A bound for failures, never a pace. */
-const limitMs = 240_000
+const limitMs = 600_000
 
 /** Sixty clients talk while every connection is cut again and again: nothing is lost, doubled or out of order. */
 export function registerCutting(name: string, start: Start): void {
