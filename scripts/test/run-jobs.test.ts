@@ -119,7 +119,7 @@ describe('how many run at once', () => {
     const all = Object.entries(kinds).flatMap(([kind, path]) =>
       [1, 2].map((n) => {
         const other = kind === 'media' ? 'pages' : 'media'
-        // Each ends when one of the other kind has been there beside it, and none of its own.
+        // Each test ends when a test of the other kind runs at the same time. No second one of its own kind may run then.
         const code = `
           beforeAll(() => writeFileSync('${kind}-${n}.there', ''))
           ${leave(`${kind}-${n}`)}

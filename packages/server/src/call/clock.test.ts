@@ -14,7 +14,7 @@ test('[END3] a call that was written before a jump has what remained after it, a
     for (const ms of [hour, -hour]) {
       const after = byClock(call, { of, jumpedMs: ms })
       expect(deadline(after)).toBe((deadline(call) as number) + ms)
-      // What is written by this clock is by it, however often it is read.
+      // A call that already names this clock stays as it is.
       expect(byClock(after, { of, jumpedMs: ms })).toBe(after)
       expect(deadline(byClock(after, { of, jumpedMs: 0 }))).toBe(deadline(call) as number)
       expect(deadline(byClock(after, { of, jumpedMs: 3 * ms }))).toBe((deadline(call) as number) + 3 * ms)

@@ -18,7 +18,7 @@ export function byClock<C extends Call>(call: C, clock: CallClock): C {
   return ms === 0 || !isLive(call) ? call : ({ ...moved(call, ms), clock } as Call as C)
 }
 
-/** A call with each of its deadlines so many ms later. */
+/** A call with each of its deadlines `ms` later. */
 export function moved(call: LiveCall, ms: number): LiveCall {
   const next = mapPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: place.since + ms } : place))
   if (isAnswered(next)) return { ...next, acceptedAt: next.acceptedAt + ms }

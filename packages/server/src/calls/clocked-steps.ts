@@ -3,12 +3,12 @@ import { byClock } from '../call/clock.ts'
 import type { CallSteps, Changes } from '../ports/call-store.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 
-/** What is decided on calls is decided by the clock as it is at that moment, whatever it was when they were written [END3]. */
+/** Moves the deadlines of a call to the clock of this moment before a decision reads them [END3]. */
 export function createClockedSteps(
   store: Pick<CallSteps, 'transition' | 'invite'>,
   { written }: Pick<SteadyClock, 'written'>,
 ): Pick<CallSteps, 'transition' | 'invite'> {
-  /** What a decision begins is written by this clock, too. */
+  /** A call that a decision creates names this clock, too. */
   function noted<D extends Changes & { readonly call?: Call }>(decision: D): D {
     const clock = written()
     if (clock.jumpedMs === 0) return decision

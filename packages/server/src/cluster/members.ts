@@ -28,7 +28,7 @@ export interface Members extends Pick<Nodes, 'self' | 'isDead' | 'others' | 'loa
   readonly uptime: Uptime
   /** The database's clock: the same for all nodes, whatever their own say. */
   readonly clock: Clock
-  /** What it has jumped, as the nodes have agreed. */
+  /** The sum of the jumps of the database's clock, as the nodes have agreed. */
   readonly jumps: Jumps
   /** Resolves when the others can know of this node. */
   start(): Promise<void>

@@ -11,6 +11,9 @@ export interface Heard {
   readonly error?: any
 }
 
+/** Whether a message is about this call. */
+export const about = (callUuid: string) => (heard: Heard) => heard.data?.call_uuid === callUuid
+
 /** Undefined if the text is not an envelope. */
 export function envelopeOf(text: string): Heard | undefined {
   try {

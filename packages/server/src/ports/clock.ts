@@ -6,12 +6,6 @@ export interface Clock {
   monotonic(): number
 }
 
-/** A clock, and by how many ms it had jumped in all; see `Jumps`. */
-export interface Jumped {
-  readonly of: string
-  readonly jumpedMs: number
-}
-
 /**
  * What a wall clock has jumped in all, as everybody who goes by it has agreed. So what one process wrote before a jump, another
  * one reads as it was meant after it [END3].
@@ -22,8 +16,8 @@ export interface Jumps {
   /** In ms; positive where it was put forward. */
   sum(): number
   /**
-   * It jumped by so many ms since the sum was `known`. If somebody else has said so meanwhile, nothing is added. Rejects with a
-   * `StoreError`.
+   * The clock jumped by `ms` after its sum was `known`. Adds nothing if another process has added that jump meanwhile. Rejects
+   * with a `StoreError`.
    */
   add(ms: number, known: number): Promise<void>
 }

@@ -1,4 +1,5 @@
-import type { Clock, Jumped, Jumps } from '../ports/clock.ts'
+import type { CallClock } from '../call/call.ts'
+import type { Clock, Jumps } from '../ports/clock.ts'
 
 /** A wall clock that is this far from where the monotonic one expects it has jumped, in ms. */
 const jumpMs = 1_000
@@ -18,8 +19,8 @@ export interface SteadyClock {
   jumped(): number
   /** Says by how much the wall clock has jumped, if it has. Rejects with a `StoreError`. */
   follow(): Promise<void>
-  /** What is written now is by this clock. */
-  written(): Jumped
+  /** The clock by which a call that is written now has its deadlines. */
+  written(): CallClock
   /** Now, in ms since the epoch, as if the wall clock had never jumped: for time that passes, and is shown to nobody. */
   unjumped(): number
 }
@@ -28,7 +29,7 @@ export function createSteadyClock(clock: Clock, jumps: Jumps = createOwnJumps())
   const { of } = jumps
   let wall = clock.now()
   let monotonic = clock.monotonic()
-  let written: Jumped = { of, jumpedMs: jumps.sum() }
+  let written: CallClock = { of, jumpedMs: jumps.sum() }
   const shown = () => Math.round(wall + clock.monotonic() - monotonic)
   const isNear = (at: number) => Math.abs(clock.now() - at) <= nearMs
 
@@ -41,7 +42,7 @@ export function createSteadyClock(clock: Clock, jumps: Jumps = createOwnJumps())
     written = { of, jumpedMs }
   }
 
-  function current(): Jumped {
+  function current(): CallClock {
     const sum = jumps.sum()
     if (sum !== written.jumpedMs) agree(sum)
     return written

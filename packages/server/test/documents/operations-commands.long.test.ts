@@ -34,7 +34,7 @@ const secret = 'a-secret-of-more-than-32-characters'
 const adminToken = 'a-token-that-only-tests-know'
 /** What stands in the document for something of one's own, and what it is here. */
 const placeholders: [given: string, here: string][] = []
-/** A service with the data directory of the clone, and what the commands beside it have in their environment. */
+/** A service with the data directory of the clone, and the environment of the commands that run with it. */
 let env: Record<string, string> = {}
 /** Workers on PostgreSQL and Redis, on their own ports. */
 let shared: Record<string, string> = {}
@@ -241,7 +241,7 @@ const steps: readonly [begins: string, step: (text: string) => Promise<unknown>]
     'npx ringwire participant erase',
     async (text) => {
       const { token, client } = await connect('shop-other')
-      // Nobody is there to be asked.
+      // Without a terminal the command cannot ask a person.
       const asks = type(direct(text).replace('--yes', ''))
       expect([await asks.exited, asks.err]).toEqual([2, expect.stringContaining('--yes')])
       expect((await historyOf(token)).status).toBe(200)

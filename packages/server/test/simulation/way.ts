@@ -133,7 +133,7 @@ export function createWay(scheduler: Scheduler, host: Host, random: Random, link
     give()
   }
 
-  /** `give`: what its node is told. */
+  /** `give` hands the node a message. */
   function answer(command: Pending, give: () => void): void {
     lastBack = Math.max(lastBack, scheduler.now + draw()) + 1e-6
     host.after(lastBack - scheduler.now, () => {

@@ -1,5 +1,5 @@
 /** What a client does with calls. */
-import type { Heard } from '../heard.ts'
+import { about } from '../heard.ts'
 import type { Party } from '../party.ts'
 import { type ClientScenario, type ClientStage, callClient, finish, hangsUp, says } from './stage.ts'
 import type { Said } from './subject.ts'
@@ -12,8 +12,6 @@ async function called(stage: ClientStage, peer: Party): Promise<string> {
   await stage.hears(['call.invited'], data.call_uuid)
   return data.call_uuid
 }
-
-const about = (call_uuid: string) => (heard: Heard) => heard.data?.call_uuid === call_uuid
 
 const connects: ClientScenario = {
   name: 'it connects, and ignores what it does not know',

@@ -1,11 +1,9 @@
 /** What a client does with a call that another device takes, or that its peer hands on. */
-import type { Heard } from '../heard.ts'
+import { about, type Heard } from '../heard.ts'
 import type { Party } from '../party.ts'
 import { Stop } from '../verdicts.ts'
 import { answeredByClient, type ClientScenario, type ClientStage, finish, hangsUp, says } from './stage.ts'
 import type { Said } from './subject.ts'
-
-const about = (call_uuid: string) => (heard: Heard) => heard.data?.call_uuid === call_uuid
 
 /** What the kit asks for has to work: it is nothing of the client's. */
 async function asked(party: Party, event: string, data: object): Promise<Heard> {

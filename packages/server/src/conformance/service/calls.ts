@@ -1,6 +1,6 @@
 /** One call between two, and the ways in which it ends. */
+import { about } from '../heard.ts'
 import {
-  about,
   answered,
   candidate,
   candidateNumbers,

@@ -1,5 +1,6 @@
 /** Several devices, sockets that are lost, and invites that come again or cross. */
-import { about, answered, candidate, candidateNumbers, connectPair, invite, inviteData, ring, sdp } from './flows.ts'
+import { about } from '../heard.ts'
+import { answered, candidate, candidateNumbers, connectPair, invite, inviteData, ring, sdp } from './flows.ts'
 import type { Scenario, Stage } from './stage.ts'
 
 const twoDevices: Scenario = {

@@ -1,6 +1,7 @@
 /** Extended sessions: numbers, replies, resumes. */
+import { about } from '../heard.ts'
 import { Stop } from '../verdicts.ts'
-import { about, candidate, candidateNumbers, connectPair, inviteData, type Pair, sdp } from './flows.ts'
+import { candidate, candidateNumbers, connectPair, inviteData, type Pair, sdp } from './flows.ts'
 import { type Entered, queryOf, type ResumePoint, type Scenario, type Stage } from './stage.ts'
 
 /** A call that was answered, asked for with numbers. */

@@ -1,5 +1,5 @@
 /** What many scenarios begin with: two who may call each other, a ring, a call. */
-import type { Heard } from '../heard.ts'
+import { about, type Heard } from '../heard.ts'
 import type { Party } from '../party.ts'
 import type { RuleId } from '../rules.ts'
 import type { EnterOptions, Person, Stage } from './stage.ts'
@@ -23,8 +23,6 @@ export async function connectPair(stage: Stage, options: EnterOptions = {}): Pro
   const hellos = { callerHello: first.hello, calleeHello: second.hello }
   return { ann, ben, caller: first.party, callee: second.party, ...hellos }
 }
-
-export const about = (callUuid: string) => (heard: Heard) => heard.data?.call_uuid === callUuid
 
 export function inviteData({ who }: Person, more: object = {}): object {
   return { callee_user_id: who.user_id, callee_role: who.role, ...more }

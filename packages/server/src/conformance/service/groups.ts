@@ -1,7 +1,7 @@
 /** Calls to groups: at all members at once, and at one after another. */
+import { about } from '../heard.ts'
 import type { Party } from '../party.ts'
 import { Stop } from '../verdicts.ts'
-import { about } from './flows.ts'
 import type { Scenario, Stage } from './stage.ts'
 
 interface Group {

@@ -1,9 +1,9 @@
 /** What becomes of a call while people talk: it is held, goes on at another device, and is transferred. */
-import type { Heard } from '../heard.ts'
+import { about, type Heard } from '../heard.ts'
 import type { Party } from '../party.ts'
 import type { RuleId } from '../rules.ts'
 import { Stop } from '../verdicts.ts'
-import { about, answered, connectPair, isCandidate, type Pair, sdp } from './flows.ts'
+import { answered, connectPair, isCandidate, type Pair, sdp } from './flows.ts'
 import type { Person, Scenario, Stage } from './stage.ts'
 
 const capabilities = ['take', 'transfer'] as const
@@ -71,6 +71,14 @@ const taken: Scenario = {
   },
 }
 
+/** In the call that goes on, the caller offers to the other side, which then hangs up. */
+async function goOn(rule: RuleId, caller: Party, other: Party, call_uuid: string): Promise<void> {
+  caller.ask('webrtc.offer', { call_uuid, sdp: sdp('offer', 'goes-on') })
+  await other.next(rule, 'webrtc.offer', about(call_uuid))
+  other.ask('call.end', { call_uuid })
+  await caller.next('END2', 'call.ended', about(call_uuid))
+}
+
 /** Of a call that its callee hands on. */
 interface HandedOn {
   readonly pair: Pair
@@ -118,10 +126,7 @@ const transferred: Scenario = {
       at < told.indexOf(`call.ended ${first}`),
       'the first call ended before the new one was answered',
     )
-    pair.caller.ask('webrtc.offer', { call_uuid: second, sdp: sdp('offer', 'transferred') })
-    await target.next('XFER1', 'webrtc.offer', about(second))
-    target.ask('call.end', { call_uuid: second })
-    await pair.caller.next('END2', 'call.ended', about(second))
+    await goOn('XFER1', pair.caller, target, second)
   },
 }
 
@@ -137,10 +142,7 @@ const declined: Scenario = {
       const isSaid = data.new_call_uuid === second && data.status === 'rejected'
       stage.check('XFER1', isSaid, `a transfer that was declined failed with ${data.status}`)
     }
-    pair.callee.ask('webrtc.offer', { call_uuid: first, sdp: sdp('offer', 'goes-on') })
-    await pair.caller.next('XFER1', 'webrtc.offer', about(first))
-    pair.caller.ask('call.end', { call_uuid: first })
-    await pair.callee.next('END2', 'call.ended', about(first))
+    await goOn('XFER1', pair.callee, pair.caller, first)
   },
 }
 
@@ -167,10 +169,7 @@ const consulted: Scenario = {
       const ended = (await party.next('XFER1', 'call.ended', about(former))).data
       stage.check('XFER1', ended.reason === 'transferred', `a former call ended as ${ended.reason}`)
     }
-    pair.caller.ask('webrtc.offer', { call_uuid, sdp: sdp('offer', 'connected') })
-    await target.next('XFER1', 'webrtc.offer', about(call_uuid))
-    target.ask('call.end', { call_uuid })
-    await pair.caller.next('END2', 'call.ended', about(call_uuid))
+    await goOn('XFER1', pair.caller, target, call_uuid)
   },
 }
 

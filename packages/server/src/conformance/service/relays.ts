@@ -1,5 +1,6 @@
 /** What goes between the two sides: when, and unchanged. */
-import { about, answered, candidate, candidateNumbers, connectPair, ring, sdp } from './flows.ts'
+import { about } from '../heard.ts'
+import { answered, candidate, candidateNumbers, connectPair, ring, sdp } from './flows.ts'
 import type { Scenario, Stage } from './stage.ts'
 
 const early: Scenario = {
