@@ -16,9 +16,27 @@ export interface Totals {
   width: number
 }
 
+/**
+ * The statistics of the connection of now; none without one, and none if another takes its place meanwhile. Firefox never
+ * answers for a connection that is closed while it reads them.
+ */
+function statsOf(media: CallMedia): Promise<RTCStatsReport | Map<string, never>> {
+  const { connection } = media
+  if (!connection) return Promise.resolve(new Map())
+  return new Promise((resolve, reject) => {
+    const timer = setInterval(() => {
+      if (media.connection !== connection) resolve(new Map())
+    }, 50)
+    void connection
+      .getStats()
+      .then(resolve, reject)
+      .finally(() => clearInterval(timer))
+  })
+}
+
 export async function totals(media: CallMedia): Promise<Totals & { at: number }> {
   const sum = { at: 0, audioPackets: 0, videoPackets: 0, audioEnergy: 0, framesDecoded: 0, framesReceived: 0, width: 0 }
-  for (const [, stats] of (await media.connection?.getStats()) ?? new Map()) {
+  for (const [, stats] of await statsOf(media)) {
     if (stats.type !== 'inbound-rtp') continue
     sum.at = Math.max(sum.at, stats.timestamp)
     if (stats.kind === 'audio') {
@@ -36,7 +54,7 @@ export async function totals(media: CallMedia): Promise<Totals & { at: number }>
 
 /** How much sound and picture was sent on the connection of now, per stream. */
 export async function bytesSent(media: CallMedia): Promise<number[]> {
-  const report = (await media.connection?.getStats()) ?? new Map()
+  const report = await statsOf(media)
   return [...report.values()].filter(({ type }) => type === 'outbound-rtp').map(({ bytesSent }) => bytesSent)
 }
 
@@ -44,7 +62,8 @@ export async function bytesSent(media: CallMedia): Promise<number[]> {
  * Packets that arrived, per kind, in windows of at least 500 ms. The windows are measured by the timestamps of the
  * statistics themselves, so a slow machine makes them longer but never empties them.
  */
-export async function measureFlow(media: CallMedia, windows: number): Promise<FlowWindow[]> {
+export async function measureFlow(media: CallMedia, windows: number, timeoutMs = 60_000): Promise<FlowWindow[]> {
+  const deadline = performance.now() + timeoutMs
   const found: FlowWindow[] = []
   let last = await totals(media)
   while (found.length < windows) {
@@ -52,8 +71,9 @@ export async function measureFlow(media: CallMedia, windows: number): Promise<Fl
     const now = await totals(media)
     const ms = now.at - last.at
     // A connection that was replaced counts from nothing, and so may a stream after a negotiation.
-    const isAnew = now.audioPackets < last.audioPackets || now.videoPackets < last.videoPackets
+    const isAnew = last.at === 0 || now.audioPackets < last.audioPackets || now.videoPackets < last.videoPackets
     if (ms < 0 || isAnew) last = now
+    if (performance.now() > deadline) throw new Error(`Nothing to measure: ${describe(media)}`)
     if (ms < 500 || isAnew) continue
     found.push({ ms, audio: now.audioPackets - last.audioPackets, video: now.videoPackets - last.videoPackets })
     last = now
