@@ -19,9 +19,7 @@ const scenarioFile = 'packages/server/test/scenarios/scenarios.test.ts'
  * else on a page is the same there, and pages are tested one after another.
  */
 const isForBoth = ({ file }: Job) =>
-  /^packages\/(client\/test\/media\/(calls|devices|hold|pages)|demo\/test\/(calls|connection)|server\/test\/operators\/page)\.test\.ts$/.test(
-    file,
-  )
+  /^packages\/(client\/test\/media\/(calls|devices|hold|pages)|demo\/test\/calls)\.test\.ts$/.test(file)
 
 /** The long form is for what the service does; which browser it is does not matter there. */
 const inFullBrowser = (job: Job): Job => ({

@@ -11,6 +11,9 @@ export interface Firefox {
 const preferences = {
   'media.navigator.streams.fake': true,
   'media.navigator.permission.disabled': true,
+  // Pictures enough to see that they come, and fewer to compress.
+  'media.navigator.video.default_fps': 5,
+  'ui.prefersReducedMotion': 1,
   'media.getusermedia.insecure.enabled': true,
   'media.peerconnection.ice.loopback': true,
   'media.peerconnection.ice.obfuscate_host_addresses': false,

@@ -96,7 +96,6 @@ async function holdRinging(page: Page): Promise<{ arrived: Promise<void>; releas
 export async function goOnline(browser: Browser, url: string, options: ParticipantOptions): Promise<Participant> {
   const context = await browser.newContext({
     viewport: options.viewport ?? { width: 1280, height: 800 },
-    reducedMotion: 'reduce',
     // Only this machine's own certificate is met.
     ignoreHTTPSErrors: true,
     ...options.contextOf?.(options.role),
