@@ -6,6 +6,7 @@ import { relayLimits } from './events/webrtc.ts'
 import { isNestedDeeper } from './nesting.ts'
 import { type RelayEnvelope, type RelaySender, type RelayTextProblem, relayText } from './relay-text.ts'
 import { fitsBytes, isStorable, jsonBytes } from './text.ts'
+import { readUsualCandidate } from './usual-candidate.ts'
 import { createValidator, type FieldProblem } from './validate.ts'
 
 /** Bounds of a message [WS6]. */
@@ -87,6 +88,8 @@ export function createMessageParser(): MessageParser {
   )
 
   return (message, sender) => {
+    const usual = sender && readUsualCandidate(message, sender)
+    if (usual !== undefined) return { kind: 'request', request: usual }
     const text = message.charCodeAt(0) === byteOrderMark ? message.slice(1) : message
     if (text === '' || text === 'ping') return { kind: 'ignored', n: undefined }
     const envelope = parseObject(text)
