@@ -19,6 +19,7 @@ export type SystemPackage =
   | 'zsh'
   | 'pgbouncer'
   | 'fish'
+  | 'nats'
 export function findSystemProgram(name: SystemPackage): string | undefined
 export function hasHeadlessShell(): boolean
 export function requireSystem<Name extends SystemPackage>(names: readonly Name[]): Record<Name, string>

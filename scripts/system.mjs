@@ -105,6 +105,13 @@ const systemPackages = {
   python3: { programs: ['/usr/bin/python3', 'python3'], apt: 'python3', dnf: 'python3', brew: 'python3' },
   zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },
   fish: { programs: ['fish'], apt: 'fish', dnf: 'fish', brew: 'fish' },
+  // Peers of the benchmark.
+  nats: {
+    programs: ['nats-server', '/usr/sbin/nats-server'],
+    apt: 'nats-server',
+    dnf: 'nats-server',
+    brew: 'nats-server',
+  },
 }
 
 function isProgram(path) {

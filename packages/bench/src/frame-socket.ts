@@ -1,7 +1,7 @@
 // One WebSocket client over a bare TCP socket. A full client library would cost more per message than the servers
 // that are measured; here a message is a header read and a precomputed frame written.
 import type { Socket } from 'bun'
-import { encodeMaskedFrame, FrameScanner, newMaskKey, Opcode } from './websocket-frames.ts'
+import { encodeMaskedFrame, FrameScanner, newMaskKey, Opcode, type Split } from './websocket-frames.ts'
 
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
@@ -9,9 +9,16 @@ const END_OF_HEADERS = '\r\n\r\n'
 /** Status 1000, RFC 6455 section 7.4.1. */
 const NORMAL_CLOSURE = new Uint8Array([0x03, 0xe8])
 
+/** What a protocol does differently from one text a frame. */
+export interface Framing {
+  /** Frames are binary: each character of a message is one byte. */
+  readonly binary?: boolean
+  readonly split?: Split
+}
+
 export class FrameSocket {
   readonly scanner: FrameScanner
-  /** Called with the number of expected frames in each chunk that held any. */
+  /** Called with the number of expected messages in each chunk that held any. */
   onFrames: (count: number) => void = () => {}
   /** Every other message; by default it waits in the inbox for `next()`. */
   onText: (text: string) => void
@@ -19,6 +26,7 @@ export class FrameSocket {
   onFailure: (error: Error) => void = () => {}
   /** A client that is silent, though its connection stands, does not. */
   answersPings = true
+  readonly #opcode: number
   #socket: Socket<FrameSocket> | null = null
   #maskKey = newMaskKey()
   #handshake: string | null = ''
@@ -30,18 +38,20 @@ export class FrameSocket {
   #failure: Error | null = null
   #closing = false
 
-  private constructor() {
+  private constructor({ binary = false, split }: Framing) {
     this.onText = this.toInbox
-    this.scanner = new FrameScanner({
-      onMessage: (payload) => this.onText(decoder.decode(payload)),
-      onControl: (opcode, payload) => this.#control(opcode, payload),
-    })
+    this.#opcode = binary ? Opcode.binary : Opcode.text
+    const sink = {
+      onMessage: (payload: Uint8Array) => this.onText(this.#decode(payload)),
+      onControl: (opcode: number, payload: Uint8Array) => this.#control(opcode, payload),
+    }
+    this.scanner = new FrameScanner(sink, split)
     this.#opened.promise.catch(() => {})
   }
 
   /** Connects, upgrades, and resolves when the server has answered 101. */
-  static async open(port: number, upgradeRequest: string): Promise<FrameSocket> {
-    const client = new FrameSocket()
+  static async open(port: number, upgradeRequest: string, framing: Framing = {}): Promise<FrameSocket> {
+    const client = new FrameSocket(framing)
     await Bun.connect<FrameSocket>({
       hostname: '127.0.0.1',
       port,
@@ -72,8 +82,16 @@ export class FrameSocket {
     return this.#unsent.length === 0
   }
 
-  frame(text: string, opcode: number = Opcode.text): Uint8Array {
-    return encodeMaskedFrame(encoder.encode(text), this.#maskKey, opcode)
+  frame(text: string, opcode: number = this.#opcode): Uint8Array {
+    return encodeMaskedFrame(this.encode(text), this.#maskKey, opcode)
+  }
+
+  encode(text: string): Uint8Array {
+    return this.#opcode === Opcode.binary ? Buffer.from(text, 'latin1') : encoder.encode(text)
+  }
+
+  #decode(payload: Uint8Array): string {
+    return this.#opcode === Opcode.binary ? Buffer.from(payload).toString('latin1') : decoder.decode(payload)
   }
 
   send(text: string): void {

@@ -1,25 +1,29 @@
 // Authenticated connections per second: TCP, upgrade, and the message that says that the client is in.
 import type { Result } from './jobs/job.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
+import { findPeers } from './peers.ts'
 import { quiet } from './proc.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
-import { type RunningSystem, SYSTEMS, type SystemName, startSystem, TITLES } from './systems.ts'
+import { type ComparedName, type RunningSystem, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
 const CONNECTIONS = 6000
 const CONCURRENCY = 256
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 
 export async function measureConnect(bench: Bench): Promise<MeasurementResult> {
-  const running = new Map<SystemName, RunningSystem>()
+  const peers = findPeers()
+  const compared = [...SYSTEMS, ...peers.here]
+  const running = new Map<ComparedName, RunningSystem>()
   try {
-    for (const system of SYSTEMS) {
+    for (const system of compared) {
       running.set(system, await startSystem(system, bench.placement.serverCore, bench.directory))
     }
-    const measure = (system: SystemName) => storm(bench, running.get(system)!)
-    for (const system of SYSTEMS) await measure(system)
-    return report(await alternate(bench, bench.rounds, SYSTEMS, measure, othersShares))
+    const measure = (system: ComparedName) => storm(bench, running.get(system)!)
+    for (const system of compared) await measure(system)
+    const rounds = await alternate(bench, bench.rounds, compared, measure, othersShares)
+    return report(rounds, compared, peers.notes)
   } finally {
     for (const server of running.values()) await server.stop()
   }
@@ -49,8 +53,8 @@ const perSecond = (result: Result) => result.count / result.load.seconds
 
 const othersShares = (result: Result) => [result.load.othersShare]
 
-function report(rounds: Rounds<SystemName, Result>): MeasurementResult {
-  const row = (system: SystemName) => {
+function report(rounds: Rounds<ComparedName, Result>, compared: ComparedName[], left: string[]): MeasurementResult {
+  const row = (system: ComparedName) => {
     const middle = (figure: (value: Result) => number) => median(series(rounds, system, figure))
     return [
       TITLES[system],
@@ -59,7 +63,7 @@ function report(rounds: Rounds<SystemName, Result>): MeasurementResult {
       microseconds(middle((value) => value.load.serverCpuSeconds / value.count)),
     ]
   }
-  const against = (system: SystemName) =>
+  const against = (system: ComparedName) =>
     ratios(series(rounds, 'ringwire', perSecond), series(rounds, system, perSecond))
   return {
     name: 'connect',
@@ -67,15 +71,16 @@ function report(rounds: Rounds<SystemName, Result>): MeasurementResult {
       {
         title: `Connect: ${CONNECTIONS} clients a round, ${CONCURRENCY} at a time`,
         head: ['', 'connections/s', 'server CPU', 'µs CPU each'],
-        rows: SYSTEMS.map(row),
+        rows: compared.map(row),
       },
     ],
     comparisons: [
       comparison('connect', TITLES.peerserver, against('peerserver'), { bound: 'at least', value: 1.6 }),
       comparison('connect', TITLES.socketio, against('socketio'), null),
       comparison('connect', `${TITLES.bare}, no authentication`, against('bare'), null),
+      ...compared.slice(SYSTEMS.length).map((peer) => comparison('connect', TITLES[peer], against(peer), null)),
     ],
-    notes: [...roundNotes(rounds), disturbance(rounds, othersShares)],
+    notes: [...roundNotes(rounds), disturbance(rounds, othersShares), ...left],
     raw: rounds,
   }
 }

@@ -1,8 +1,9 @@
 // Resident memory per idle authenticated connection.
 import { Generator } from './generators.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
+import { findPeers } from './peers.ts'
 import { readRss } from './proc.ts'
-import { type RunningSystem, SYSTEMS, startSystem, TITLES } from './systems.ts'
+import { type ComparedName, type RunningSystem, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
 const CONNECTIONS = 5000
 const CONCURRENCY = 64
@@ -20,11 +21,13 @@ interface Memory {
 }
 
 export async function measureMemory(bench: Bench): Promise<MeasurementResult> {
+  const peers = findPeers()
+  const compared = [...SYSTEMS, ...peers.here]
   const servers: RunningSystem[] = []
   // 5,000 sockets for each: one process for all would come to the usual limit of open files.
   const generators: Generator[] = []
   try {
-    for (const system of SYSTEMS) {
+    for (const system of compared) {
       servers.push(await startSystem(system, bench.placement.serverCore, bench.directory))
       generators.push(new Generator(bench.placement.generatorCores[0] ?? null))
     }
@@ -32,7 +35,8 @@ export async function measureMemory(bench: Bench): Promise<MeasurementResult> {
     const before = await settledRss(servers)
     for (const [i, server] of servers.entries()) await hold(generators[i]!, server, CONNECTIONS)
     const after = await settledRss(servers)
-    return report(servers.map((_, i) => ({ before: before[i]!, after: after[i]! })))
+    const memory = servers.map((_, i) => ({ before: before[i]!, after: after[i]! }))
+    return report(memory, compared, peers.notes)
   } finally {
     for (const generator of generators) await generator.stop()
     for (const server of servers) await server.stop()
@@ -70,17 +74,17 @@ export async function settledRss(servers: readonly Pick<RunningSystem, 'pid'>[])
   return servers.map((server) => readRss(server.pid))
 }
 
-function report(memory: Memory[]): MeasurementResult {
+function report(memory: Memory[], compared: ComparedName[], left: string[]): MeasurementResult {
   const each = memory.map(({ before, after }) => (after - before) / CONNECTIONS)
   const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1)
   const kilobytes = (bytes: number) => bytes / 1024
-  const rows = SYSTEMS.map((system, i) => [
+  const rows = compared.map((system, i) => [
     TITLES[system],
     megabytes(memory[i]!.before),
     megabytes(memory[i]!.after),
     kilobytes(each[i]!).toFixed(1),
   ])
-  const own = each[SYSTEMS.indexOf('ringwire')]!
+  const [own = Number.NaN, ...others] = each
   return {
     name: 'memory',
     tables: [
@@ -88,11 +92,9 @@ function report(memory: Memory[]): MeasurementResult {
     ],
     comparisons: [
       comparison('memory, KB per idle client', 'the target itself', [kilobytes(own)], { bound: 'at most', value: 5 }),
-      comparison('memory', TITLES.peerserver, [own / each[SYSTEMS.indexOf('peerserver')]!], null),
-      comparison('memory', TITLES.socketio, [own / each[SYSTEMS.indexOf('socketio')]!], null),
-      comparison('memory', TITLES.bare, [own / each[SYSTEMS.indexOf('bare')]!], null),
+      ...others.map((other, i) => comparison('memory', TITLES[compared[i + 1]!], [own / other], null)),
     ],
-    notes: [],
+    notes: left,
     raw: memory,
   }
 }

@@ -3,11 +3,12 @@
 import type { Result, Shape } from './jobs/job.ts'
 import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, type Comparison, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
+import { findPeers } from './peers.ts'
 import { readRss } from './proc.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { LatencyHistogram, median, ratios } from './statistics.ts'
-import { type AnySystem, type ReferenceName, SYSTEMS, type SystemName, startSystem, TITLES } from './systems.ts'
+import { type AnySystem, type ComparedName, type ReferenceName, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
 const PAIRS = 100
 const FEW_PAIRS = 10
@@ -19,24 +20,17 @@ const FEW = 4
 /** After this time of FEW in flight the resident memory is read. */
 const LONG_MS = 10_000
 const MOST_RESIDENT_MB = 250
-type Goals = [Exclude<SystemName, 'ringwire'>, Goal | null][]
-const GOALS: Goals = [
-  ['peerserver', { bound: 'at least', value: 2 }],
-  ['socketio', { bound: 'at least', value: 3 }],
-  ['bare', { bound: 'at least', value: 0.95 }],
-]
-const FEW_GOALS: Goals = [
-  ['peerserver', { bound: 'at least', value: 3 }],
-  ['socketio', null],
-  ['bare', { bound: 'at least', value: 1.2 }],
-]
-
-/** Lower is better. */
-const TEN_GOALS: Goals = [
-  ['peerserver', null],
-  ['socketio', null],
-  ['bare', null],
-]
+/** Of Ringwire over each of the others; those without one have no target. */
+type Goals = Partial<Record<ComparedName, Goal>>
+const GOALS: Goals = {
+  peerserver: { bound: 'at least', value: 2 },
+  socketio: { bound: 'at least', value: 3 },
+  bare: { bound: 'at least', value: 0.95 },
+}
+const FEW_GOALS: Goals = {
+  peerserver: { bound: 'at least', value: 3 },
+  bare: { bound: 'at least', value: 1.2 },
+}
 
 interface Slices {
   saturated: Result
@@ -52,7 +46,9 @@ interface Jobs {
 }
 
 export async function measureRelay(bench: Bench): Promise<MeasurementResult> {
-  const all: AnySystem[] = [...SYSTEMS, ...REFERENCES]
+  const peers = findPeers()
+  const compared = [...SYSTEMS, ...peers.here] as const
+  const all: AnySystem[] = [...compared, ...REFERENCES]
   const jobs = new Map<AnySystem, Jobs>()
   const running = []
   try {
@@ -67,12 +63,12 @@ export async function measureRelay(bench: Bench): Promise<MeasurementResult> {
       await generator.run(all, shape(WIDEST_WINDOW, FIRST_WARMUP_MS, 1))
     }
     const measure = (system: AnySystem) => slices(bench, jobs.get(system)!)
-    const rounds = await alternate(bench, bench.rounds, SYSTEMS, measure, othersShares)
+    const rounds = await alternate(bench, bench.rounds, compared, measure, othersShares)
     const references = await alternate(bench, REFERENCE_ROUNDS, REFERENCES, measure)
     await bench.generators[0].run(jobs.get('ringwire')!.all, shape(FEW, WARMUP_MS, LONG_MS))
     const residentMb = readRss(running[all.indexOf('ringwire')]!.pid) / 1e6
     for (const { all, few } of jobs.values()) for (const job of [all, few]) await bench.generators[0].release(job)
-    return report(rounds, references, residentMb)
+    return report({ compared, rounds, references, residentMb, left: peers.notes })
   } finally {
     for (const server of running) await server.stop()
   }
@@ -95,19 +91,32 @@ async function slices(bench: Bench, { all, few }: Jobs): Promise<Slices> {
 
 const perSecond = (result: Result) => result.count / result.load.seconds
 const saturated = (value: Slices) => perSecond(value.saturated)
+const cpuOfMessage = (value: Slices) => value.saturated.load.serverCpuSeconds / value.saturated.count
 const few = (value: Slices) => perSecond(value.few)
 const single = (value: Slices) => perSecond(value.single)
 const tenP99 = ({ ten }: Slices) => hopsOf(ten).percentile(0.99)
 const othersShares = ({ saturated, few, single, ten }: Slices) =>
   [saturated, few, single, ten].map(({ load }) => load.othersShare)
 
-function report(
-  rounds: Rounds<SystemName, Slices>,
-  references: Rounds<ReferenceName, Slices>,
-  residentMb: number,
-): MeasurementResult {
+interface Outcome {
+  /** Ringwire is the first one. */
+  compared: readonly [ComparedName, ...ComparedName[]]
+  rounds: Rounds<ComparedName, Slices>
+  references: Rounds<ReferenceName, Slices>
+  residentMb: number
+  /** Lines about the peers that are left out. */
+  left: string[]
+}
+
+function report({ compared, rounds, references, residentMb, left }: Outcome): MeasurementResult {
+  const [own, ...others] = compared
+  const compare = (what: string, figure: (value: Slices) => number, goals: Goals): Comparison[] =>
+    others.map((system) => {
+      const against = ratios(series(rounds, own, figure), series(rounds, system, figure))
+      return comparison(what, TITLES[system], against, goals[system] ?? null)
+    })
   const rows = [
-    ...SYSTEMS.map((system) => row(TITLES[system], rounds, system)),
+    ...compared.map((system) => row(TITLES[system], rounds, system)),
     ...REFERENCES.map((system) => row(`(${TITLES[system]})`, references, system)),
   ]
   const head = [
@@ -137,10 +146,12 @@ function report(
       },
     ],
     comparisons: [
-      ...compare(rounds, 'relay, saturated', saturated, GOALS),
-      ...compare(rounds, 'relay, four in flight', few, FEW_GOALS),
-      ...compare(rounds, 'relay, one in flight', single, GOALS),
-      ...compare(rounds, 'p99 of a hop, ten in flight in all', tenP99, TEN_GOALS),
+      ...compare('relay, saturated', saturated, GOALS),
+      ...compare('relay, four in flight', few, FEW_GOALS),
+      ...compare('relay, one in flight', single, GOALS),
+      // Lower is better.
+      ...compare('relay, saturated, CPU time of a message', cpuOfMessage, {}),
+      ...compare('p99 of a hop, ten in flight in all', tenP99, {}),
       comparison(
         'MB resident after ten seconds, four in flight',
         `${MOST_RESIDENT_MB} MB`,
@@ -151,21 +162,9 @@ function report(
         },
       ),
     ],
-    notes: [...roundNotes(rounds), disturbance(rounds, othersShares), delivered(rounds)],
+    notes: [...roundNotes(rounds), disturbance(rounds, othersShares), delivered(rounds), ...left],
     raw: { rounds, references, residentMb },
   }
-}
-
-function compare(
-  rounds: Rounds<SystemName, Slices>,
-  what: string,
-  figure: (value: Slices) => number,
-  goals: Goals,
-): Comparison[] {
-  const own = series(rounds, 'ringwire', figure)
-  return goals.map(([system, goal]) =>
-    comparison(what, TITLES[system], ratios(own, series(rounds, system, figure)), goal),
-  )
 }
 
 function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, system: Key): string[] {
@@ -178,7 +177,7 @@ function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, 
     title,
     count(middle(saturated)),
     percent(middle((value) => value.saturated.load.serverShare)),
-    microseconds(middle((value) => value.saturated.load.serverCpuSeconds / value.saturated.count)),
+    microseconds(middle(cpuOfMessage)),
     percent(middle((value) => value.saturated.generatorIdle)),
     count(middle(few)),
     count(middle(single)),
@@ -199,7 +198,7 @@ function hopsOf(...results: readonly Result[]): LatencyHistogram {
   return hops
 }
 
-function delivered(rounds: Rounds<SystemName, Slices>): string {
+function delivered(rounds: Rounds<ComparedName, Slices>): string {
   const results = rounds.rounds
     .flatMap((round) => Object.values(round.values))
     .flatMap((v) => [v.saturated, v.few, v.single, v.ten])

@@ -40,9 +40,11 @@ export interface ServerCommand {
   name: string
   command: string[]
   env: Record<string, string>
+  /** For a server that was told its port: what it prints on its standard output once it listens there. */
+  listens?: { line: RegExp; port: number }
 }
 
-/** Starts a server and resolves when it prints the line with its address. */
+/** Starts a server and resolves when it prints the line with its address, or that it listens. */
 export async function startServer(
   server: ServerCommand,
   core: number | null,
@@ -65,7 +67,7 @@ export async function startServer(
     process.off('exit', killNow)
   }
   try {
-    const port = await listeningPort(child, server.name)
+    const port = await listeningPort(child, server)
     return { name: server.name, pid: child.pid, port, core, stop }
   } catch (error) {
     await stop()
@@ -73,12 +75,16 @@ export async function startServer(
   }
 }
 
-async function listeningPort(child: Subprocess<'ignore', 'pipe', number>, name: string): Promise<number> {
+async function listeningPort(
+  child: Subprocess<'ignore', 'pipe', number>,
+  { name, listens }: ServerCommand,
+): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const timer = setTimeout(() => reject(new Error(`${name} did not listen in time`)), LISTENS_WITHIN_MS)
   void readLines(child.stdout, (line) => {
     const port = /listens on http:\/\/[^:]+:(\d+)/.exec(line)?.[1]
-    if (port !== undefined) resolve(Number(port))
+    if (listens?.line.test(line)) resolve(listens.port)
+    else if (port !== undefined) resolve(Number(port))
   }).then(() => reject(new Error(`${name} ended before it listened`)))
   try {
     return await promise

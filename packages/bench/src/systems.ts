@@ -5,25 +5,30 @@ import { freePort } from '@ringwire/testkit/ports'
 import { bareBun } from './dialects/bare-bun.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { acknowledged, extended } from './dialects/extended.ts'
+import { loop } from './dialects/loop.ts'
+import { nats } from './dialects/nats.ts'
 import { peerServer } from './dialects/peerserver.ts'
 import { ringwire } from './dialects/ringwire.ts'
 import { socketIo } from './dialects/socketio.ts'
+import { PEER_TITLES, PEERS, type PeerName, peerCommand } from './peers.ts'
 import { type ServerCommand, type ServerProcess, startServer } from './process.ts'
 import { bootstrapKey, productKey } from './tokens.ts'
 
 export const SYSTEMS = ['ringwire', 'peerserver', 'socketio', 'bare'] as const
 export type SystemName = (typeof SYSTEMS)[number]
+export type ComparedName = SystemName | PeerName
 /** Only to see what the generator can do; nobody would run them. */
 export type ReferenceName = 'bare-forward' | 'bare-coalesced'
 /** Other ways to speak to Ringwire. */
 export type ModeName = 'extended' | 'acknowledged' | 'limited'
-export type AnySystem = SystemName | ReferenceName | ModeName
+export type AnySystem = ComparedName | ReferenceName | ModeName
 
 export const TITLES: Record<AnySystem, string> = {
   ringwire: 'Ringwire',
   peerserver: 'PeerServer',
   socketio: 'Socket.IO',
   bare: 'bare Bun',
+  ...PEER_TITLES,
   extended: 'extended',
   acknowledged: 'extended, every message acknowledged',
   limited: 'Ringwire with its limits',
@@ -44,6 +49,10 @@ export function dialectOf(system: AnySystem): Dialect {
       return peerServer
     case 'socketio':
       return socketIo
+    case 'nats':
+      return nats
+    case 'loop':
+      return loop
     default:
       return bareBun
   }
@@ -59,7 +68,7 @@ export function nodeBinary(): string {
 const peers = join(import.meta.dir, 'peers')
 const ringwireMain = join(import.meta.dir, '..', '..', 'server', 'src', 'main.ts')
 
-export function commandOf(system: AnySystem, directory: string): ServerCommand {
+export function commandOf(system: Exclude<AnySystem, PeerName>, directory: string): ServerCommand {
   const bare = [process.execPath, join(peers, 'bare-bun.ts')]
   switch (system) {
     case 'ringwire':
@@ -109,6 +118,10 @@ function ringwireSettings(dataDirectory: string, limited: boolean): Record<strin
   }
 }
 
+export function isPeer(system: AnySystem): system is PeerName {
+  return PEERS.some((peer) => peer === system)
+}
+
 export interface RunningSystem extends ServerProcess {
   system: AnySystem
 }
@@ -136,8 +149,12 @@ export async function startSystem(
   directory: string,
   { settings = {}, preload }: { settings?: Record<string, string>; preload?: string } = {},
 ): Promise<RunningSystem> {
-  const { name, command, env } = commandOf(system, directory)
+  const server = isPeer(system) ? await peerCommand(system, directory) : commandOf(system, directory)
+  const { command, env } = server
   const [program = '', ...args] = command
   const whole = preload === undefined ? command : [program, '--preload', join(peers, preload), ...args]
-  return { system, ...(await startServer({ name, command: whole, env: { ...env, ...settings } }, core, directory)) }
+  return {
+    system,
+    ...(await startServer({ ...server, command: whole, env: { ...env, ...settings } }, core, directory)),
+  }
 }

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { encodeMaskedFrame, FrameScanner, frameSize, newMaskKey, Opcode } from './websocket-frames.ts'
+import {
+  encodeMaskedFrame,
+  FrameScanner,
+  type FrameSink,
+  frameSize,
+  newMaskKey,
+  Opcode,
+  type Split,
+} from './websocket-frames.ts'
 
 /** A frame as a server sends it. */
 function serverFrame(payload: Uint8Array, opcode: number = Opcode.text): Uint8Array {
@@ -33,13 +41,14 @@ function bytes(length: number, seed = 0): Uint8Array {
 }
 
 /** A scanner that writes down what it hands on. */
-function recording() {
+function recording(split?: Split) {
   const messages: Uint8Array[] = []
   const controls: [number, Uint8Array][] = []
-  const scanner = new FrameScanner({
+  const sink: FrameSink = {
     onMessage: (payload) => messages.push(Uint8Array.from(payload)),
     onControl: (opcode, payload) => controls.push([opcode, Uint8Array.from(payload)]),
-  })
+  }
+  const scanner = new FrameScanner(sink, split)
   return { scanner, messages, controls }
 }
 
@@ -130,6 +139,30 @@ describe('FrameScanner', () => {
       expect(messages.map((message) => message.length)).toEqual([0, 130, 70_000])
       expect(messages[1]).toEqual(bytes(130, 9))
       expect(controls).toEqual([[Opcode.ping, bytes(3)]])
+    }
+  })
+
+  test('counts the messages of frames that hold several, and hands on what is between them', () => {
+    const lines: Split = (payload) => {
+      const text =
+        Buffer.from(payload)
+          .toString()
+          .match(/[^\n]*\n/g) ?? []
+      return text.map((line) => Buffer.from(line))
+    }
+    const stream = joined(
+      serverFrame(Buffer.from('one\none\none\n'), Opcode.binary),
+      serverFrame(Buffer.from('one\nother\none\n'), Opcode.binary),
+      serverFrame(Buffer.from('one\n'), Opcode.binary),
+    )
+    for (const size of [1, 4, 7, stream.length]) {
+      const { scanner, messages } = recording(lines)
+      scanner.expect(Buffer.from('one\n'))
+      let counted = 0
+      for (let at = 0; at < stream.length; at += size) counted += scanner.push(stream.subarray(at, at + size))
+      expect(counted).toBe(6)
+      expect(messages.map((message) => Buffer.from(message).toString())).toEqual(['other\n'])
+      expect(scanner.different).toBe(0)
     }
   })
 

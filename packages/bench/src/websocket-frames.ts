@@ -38,6 +38,9 @@ export function frameSize(payloadLength: number, masked: boolean): number {
   return 2 + extended + (masked ? 4 : 0) + payloadLength
 }
 
+/** Takes a frame that may hold several messages apart. */
+export type Split = (payload: Uint8Array) => Uint8Array[]
+
 export interface FrameSink {
   /** A text or binary frame that is not one of the expected ones. */
   onMessage(payload: Uint8Array): void
@@ -55,9 +58,12 @@ const CLOSING_BRACE = 0x7d
  *
  * Or, `expectNumbered`: frames that are one text, a number and a closing brace. Every number is read, and has to be the
  * one after the last.
+ *
+ * With `split` a frame may hold several messages. A frame as long as some expected messages is counted as these.
  */
 export class FrameScanner {
   #sink: FrameSink
+  #split: Split | undefined
   #expected: Uint8Array | null = null
   #header = new Uint8Array(LONGEST_HEADER)
   #headerBytes = 0
@@ -73,11 +79,12 @@ export class FrameScanner {
   #lastNumber = 0
   #outOfOrder = 0
 
-  constructor(sink: FrameSink) {
+  constructor(sink: FrameSink, split?: Split) {
     this.#sink = sink
+    this.#split = split
   }
 
-  /** From now on frames as long as this payload are counted; null collects every frame. */
+  /** From now on messages as long as this payload are counted; null collects every frame. */
   expect(payload: Uint8Array | null): void {
     this.#expected = payload
     this.#isNumbered = false
@@ -100,7 +107,7 @@ export class FrameScanner {
     return this.#different
   }
 
-  /** Takes a chunk of the stream and gives the number of expected frames that ended in it. */
+  /** Takes a chunk of the stream and gives the number of expected messages that ended in it. */
   push(chunk: Uint8Array): number {
     let at = 0
     let completed = 0
@@ -115,16 +122,16 @@ export class FrameScanner {
         this.#collected.set(chunk.subarray(at, at + take), this.#length - this.#remaining)
       } else if (this.#isNumbered) this.#count(chunk, at, at + take)
       else if (take === this.#length && ++this.#counted % COMPARE_EVERY === 1) {
-        this.#compare(chunk.subarray(at, at + take))
+        this.#compare(chunk.subarray(at, at + this.#expected!.length))
       }
       at += take
       this.#remaining -= take
       if (this.#remaining > 0) return completed
       this.#inPayload = false
-      if (!this.#isCounted) this.#handOn(this.#collected!)
+      if (!this.#isCounted) completed += this.#handOn(this.#collected!)
       else {
         if (this.#collected !== null) this.#count(this.#collected, 0, this.#length)
-        completed++
+        completed += this.#split === undefined ? 1 : this.#length / this.#expected!.length
       }
     }
     return completed
@@ -166,7 +173,7 @@ export class FrameScanner {
     this.#length = length
     this.#remaining = length
     this.#inPayload = true
-    this.#isCounted = this.#opcode === Opcode.text && this.#isExpected(length)
+    this.#isCounted = this.#opcode < Opcode.close && this.#isExpected(length)
     this.#collected = this.#isCounted ? null : new Uint8Array(length)
     if (length === 0) {
       this.#inPayload = false
@@ -176,6 +183,7 @@ export class FrameScanner {
 
   #isExpected(length: number): boolean {
     if (this.#expected === null) return false
+    if (this.#split !== undefined) return length > 0 && length % this.#expected.length === 0
     const digits = length - this.#expected.length - 1
     return this.#isNumbered ? digits >= 1 && digits <= MOST_DIGITS : length === this.#expected.length
   }
@@ -191,12 +199,24 @@ export class FrameScanner {
   }
 
   #compare(payload: Uint8Array): void {
-    if (this.#expected !== null && Buffer.compare(payload, this.#expected) !== 0) this.#different++
+    if (!this.#isSame(payload)) this.#different++
   }
 
-  #handOn(payload: Uint8Array): void {
+  /** Gives the number of expected messages that were in a frame with other ones. */
+  #handOn(payload: Uint8Array): number {
     if (this.#opcode >= Opcode.close) this.#sink.onControl(this.#opcode, payload)
-    else this.#sink.onMessage(payload)
+    else if (this.#split === undefined) this.#sink.onMessage(payload)
+    else {
+      const messages = this.#split(payload)
+      const others = messages.filter((message) => !this.#isSame(message))
+      for (const message of others) this.#sink.onMessage(message)
+      return messages.length - others.length
+    }
+    return 0
+  }
+
+  #isSame(message: Uint8Array): boolean {
+    return this.#expected !== null && Buffer.compare(message, this.#expected) === 0
   }
 }
 

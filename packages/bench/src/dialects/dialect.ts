@@ -1,6 +1,6 @@
 // What the generator must know of a system to be its client.
 import type { Side } from '../candidate.ts'
-import type { FrameSocket } from '../frame-socket.ts'
+import type { FrameSocket, Framing } from '../frame-socket.ts'
 
 export interface Client {
   id: string
@@ -16,6 +16,8 @@ export interface Pair {
 }
 
 export interface Dialect {
+  /** Set if a message is not one text frame. */
+  framing?: Framing
   /** Everything that must exist before clients can connect, e.g. tokens; it is fetched outside the measured time. */
   credentials(port: number, ids: readonly string[]): Promise<string[]>
   upgradeRequest(port: number, id: string, credential: string): string

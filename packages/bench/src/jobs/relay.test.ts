@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ServerWebSocket } from 'bun'
+import { findPeers } from '../peers.ts'
 import { startSystem } from '../systems.ts'
 import { prepareRelay } from './relay.ts'
 
@@ -40,8 +41,8 @@ async function load(port: number, window: number, measureMs = 50) {
   }
 }
 
-describe('the service', () => {
-  test.each(['ringwire', 'extended', 'acknowledged'] as const)(
+describe('a server', () => {
+  test.each(['ringwire', 'extended', 'acknowledged', ...findPeers().here] as const)(
     '%s: every message arrives, in order',
     async (system) => {
       const directory = mkdtempSync(join(tmpdir(), 'ringwire-test-'))

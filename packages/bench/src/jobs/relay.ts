@@ -12,7 +12,6 @@ import { fixedOutlet, numberedOutlet, type Outlet } from './outlet.ts'
 
 const SETUP_MS = 20_000
 const DRAIN_MS = 2_000
-const encoder = new TextEncoder()
 
 /** One end of a pair. */
 interface End {
@@ -159,13 +158,14 @@ function listen(end: End, dialect: Dialect, course: Course): void {
 
 /** The first message was read as a whole: what follows must be the same bytes, or the same but for its number. */
 function expectFrames({ client, expected }: End, { numbered }: Dialect): void {
-  const { scanner } = client.socket
+  const { socket } = client
+  const { scanner } = socket
   if (numbered === undefined) {
-    scanner.expect(encoder.encode(expected))
+    scanner.expect(socket.encode(expected))
     return
   }
   const at = expected.lastIndexOf(numbered.receivedAfter) + numbered.receivedAfter.length
-  scanner.expectNumbered(encoder.encode(expected.slice(0, at)), Number.parseInt(expected.slice(at), 10))
+  scanner.expectNumbered(socket.encode(expected.slice(0, at)), Number.parseInt(expected.slice(at), 10))
 }
 
 function start([caller, callee]: [End, End], window: number): void {
@@ -205,12 +205,12 @@ function undelivered([caller, callee]: [End, End], isAnswered: boolean): number 
 }
 
 function totals(ends: End[]): Pick<Result, 'sent' | 'received' | 'clientFrameBytes' | 'serverFrameBytes'> {
-  const { outlet, expected } = ends[0]!
+  const { client, outlet, expected } = ends[0]!
   return {
     sent: sum(ends, 'sent'),
     received: sum(ends, 'received'),
     clientFrameBytes: outlet.frameBytes,
-    serverFrameBytes: frameSize(Buffer.byteLength(expected), false),
+    serverFrameBytes: frameSize(client.socket.encode(expected).length, false),
   }
 }
 
