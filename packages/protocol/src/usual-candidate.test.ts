@@ -9,6 +9,12 @@ const sender = relaySender('ann "7"', 'customer')
 const call_uuid = '8f14e45f-ceea-467f-9b2d-0a1b2c3d4e5f'
 const candidate = { candidate: 'candidate:1 1 udp 2 192.0.2.1 5 typ host', sdpMid: '0', sdpMLineIndex: 0 }
 const withFragment = { ...candidate, usernameFragment: 'Yx4k' }
+const ofFirefox = {
+  candidate: 'candidate:0 1 UDP 2122187007 192.0.2.2 4 typ host',
+  sdpMLineIndex: 1,
+  sdpMid: '1',
+  usernameFragment: 'd8',
+}
 const event = 'webrtc.ice_candidate'
 const written = (data: object, head: object = {}) => JSON.stringify({ event, ...head, data })
 
@@ -19,6 +25,7 @@ describe('[REL4] a candidate as browsers write it', () => {
   test.each([
     written({ call_uuid, candidate }),
     written({ call_uuid, candidate: withFragment }),
+    written({ call_uuid, candidate: ofFirefox }),
     written({ call_uuid, candidate: withFragment }, { request_id: "r 'data':" }),
     written({ call_uuid, candidate }, { request_id: 'r1', n: 17 }),
     written(

@@ -13,7 +13,9 @@ const member = {
   fragment: `"usernameFragment":"(${plain}{0,256})"`,
 }
 const head = `\\{"event":"webrtc\\.ice_candidate",(?:${member.requestId})?(?:${member.n})?`
-const candidate = `\\{${member.candidate},${member.mid},${member.index}(?:,${member.fragment})?\\}`
+/** Chromium and Safari name `sdpMid` first, Firefox the index. */
+const section = `(?:${member.mid},${member.index}|${member.index},${member.mid})`
+const candidate = `\\{${member.candidate},${section}(?:,${member.fragment})?\\}`
 const usual = new RegExp(`^${head}"data":\\{${member.callUuid},"candidate":${candidate}\\}\\}$`)
 
 /** The members of a request of this event. */
@@ -34,9 +36,9 @@ export interface UsualCandidate {
 export function readUsualCandidate(text: string, sender: RelaySender): UsualCandidate | undefined {
   const found = usual.exec(text)
   if (found === null) return undefined
-  const [, requestId, n, callUuid = '', candidate = '', sdpMid = '', index, usernameFragment] = found
+  const [, requestId, n, callUuid = '', candidate = '', mid, index, firstIndex, laterMid = '', usernameFragment] = found
   const data = text.slice(text.indexOf('"data":') + '"data":'.length, -'}}'.length)
-  const described = { candidate, sdpMid, sdpMLineIndex: Number(index) }
+  const described = { candidate, sdpMid: mid ?? laterMid, sdpMLineIndex: Number(index ?? firstIndex) }
   return {
     event: 'webrtc.ice_candidate',
     requestId,

@@ -18,7 +18,7 @@ async function callAndAccept(pair: Pair): Promise<void> {
 }
 
 function ask({ socket }: Client, n: number, event: string, data: object): void {
-  socket.send(JSON.stringify({ n, event, data }))
+  socket.send(JSON.stringify({ event, n, data }))
 }
 
 /** The query after `?ext=1` resumes a session [RES1]. */
@@ -36,7 +36,7 @@ function dialect(requestId: string | undefined): Dialect {
     join: callAndAccept,
     candidateMessage: (pair, _from: Side) => {
       const data = { call_uuid: pair.callUuid, candidate }
-      return JSON.stringify({ n: FIRST, event: 'webrtc.ice_candidate', request_id: requestId, data })
+      return JSON.stringify({ event: 'webrtc.ice_candidate', request_id: requestId, n: FIRST, data })
     },
     wrongWith(text, pair, from) {
       const message = members(JSON.parse(text))

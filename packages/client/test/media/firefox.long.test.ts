@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { relaySender } from '@ringwire/protocol/relay-text'
+import { readUsualCandidate } from '@ringwire/protocol/usual-candidate'
 import { type Firefox, openFirefox } from '@ringwire/testkit/firefox'
 import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
 import { type AnyBrowserPage, openInFirefox } from './support/firefox-phones.ts'
@@ -42,6 +44,26 @@ async function openPair([caller, callee]: (typeof pairings)[number], query = '')
   const [customer, agent] = await Promise.all([open(caller, 'customer', query), open(callee, 'agent', query)])
   return pairOf(customer, agent)
 }
+
+test.each(['Chromium', 'Firefox'] as const)(
+  '[REL4] the service reads a candidate of %s by one pattern',
+  async (browser) => {
+    const { page, close } = await open(browser, 'customer', '')
+    const candidate = await page.evaluate(() => {
+      const connection = new RTCPeerConnection()
+      connection.createDataChannel('any')
+      return new Promise<RTCIceCandidateInit>((resolve) => {
+        connection.onicecandidate = ({ candidate }) => candidate?.candidate && resolve(candidate.toJSON())
+        void connection.setLocalDescription()
+      })
+    })
+    const data = { call_uuid: crypto.randomUUID(), candidate }
+    const text = JSON.stringify({ event: 'webrtc.ice_candidate', request_id: '7', data })
+    expect(readUsualCandidate(text, relaySender('ann', 'customer'))).toBeDefined()
+    await close()
+  },
+  240_000,
+)
 
 for (const pairing of pairings) {
   describe(`${pairing[0]} calls ${pairing[1]}`, () => {
