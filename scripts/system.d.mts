@@ -20,6 +20,7 @@ export type SystemPackage =
   | 'pgbouncer'
   | 'fish'
   | 'nats'
+  | 'prosody'
 export function findSystemProgram(name: SystemPackage): string | undefined
 export function hasHeadlessShell(): boolean
 export function requireSystem<Name extends SystemPackage>(names: readonly Name[]): Record<Name, string>

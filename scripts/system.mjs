@@ -112,6 +112,7 @@ const systemPackages = {
     dnf: 'nats-server',
     brew: 'nats-server',
   },
+  prosody: { programs: ['prosody'], apt: 'prosody', dnf: 'prosody', brew: 'prosody' },
 }
 
 function isProgram(path) {

@@ -9,6 +9,8 @@ import { median, ratios } from './statistics.ts'
 import { type ComparedName, type RunningSystem, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
 const CONNECTIONS = 6000
+/** Prosody takes milliseconds for a login. */
+const FEWER_CONNECTIONS: Partial<Record<ComparedName, number>> = { prosody: 1500 }
 const CONCURRENCY = 256
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 
@@ -33,7 +35,8 @@ export async function measureConnect(bench: Bench): Promise<MeasurementResult> {
 async function storm(bench: Bench, server: RunningSystem): Promise<Result> {
   const { generators } = bench
   const target = targetOf(server)
-  const count = Math.floor(CONNECTIONS / generators.length / 2) * 2
+  const all = FEWER_CONNECTIONS[server.system as ComparedName] ?? CONNECTIONS
+  const count = Math.floor(all / generators.length / 2) * 2
   const concurrency = Math.floor(CONCURRENCY / generators.length)
   const jobs = await Promise.all(
     generators.map((generator, i) =>

@@ -3,15 +3,16 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@ringwire/testkit/ports'
 import { findSystemProgram, type SystemPackage } from '../../../scripts/system.mjs'
+import { XMPP_HOST } from './dialects/xmpp.ts'
 import type { ServerCommand } from './process.ts'
 
-export const PEERS = ['nats', 'loop'] as const
+export const PEERS = ['nats', 'prosody', 'loop'] as const
 export type PeerName = (typeof PEERS)[number]
 
-export const PEER_TITLES: Record<PeerName, string> = { nats: 'NATS', loop: 'C loop' }
+export const PEER_TITLES: Record<PeerName, string> = { nats: 'NATS', prosody: 'Prosody', loop: 'C loop' }
 
 /** The package of scripts/system.mjs that each needs. */
-const NEEDS: Record<PeerName, SystemPackage> = { nats: 'nats', loop: 'c-compiler' }
+const NEEDS: Record<PeerName, SystemPackage> = { nats: 'nats', prosody: 'prosody', loop: 'c-compiler' }
 
 export interface Peers {
   here: PeerName[]
@@ -37,6 +38,8 @@ export async function peerCommand(peer: PeerName, directory: string): Promise<Se
   switch (peer) {
     case 'nats':
       return natsCommand(program, own, port)
+    case 'prosody':
+      return prosodyCommand(program, own, port)
     case 'loop':
       return { name: peer, command: [compileLoop(program, own)], env: {} }
   }
@@ -50,6 +53,36 @@ function natsCommand(program: string, directory: string, port: number): ServerCo
   // It writes its log to the standard error output.
   const command = ['sh', '-c', 'exec "$0" "$@" 2>&1', program, '-c', file]
   return { name: 'nats', command, env: {}, listens: { line: /Listening for websocket clients/, port } }
+}
+
+/** Its own modules, and the two that a client over WebSocket needs; no other server, no other way in. */
+function prosodyCommand(program: string, directory: string, port: number): ServerCommand {
+  const file = join(directory, 'prosody.cfg.lua')
+  const settings = [
+    `run_as_root = ${process.getuid?.() === 0}`,
+    `data_path = "${directory}"`,
+    `pidfile = "${join(directory, 'pid')}"`,
+    'log = { info = "*console" }',
+    'modules_enabled = { "saslauth", "websocket" }',
+    'modules_disabled = { "s2s" }',
+    'consider_websocket_secure = true',
+    'c2s_ports = {}',
+    'https_ports = {}',
+    'network_settings = { tcp_backlog = 1024 }',
+    `http_ports = { ${port} }`,
+    'http_interfaces = { "127.0.0.1" }',
+    `VirtualHost "${XMPP_HOST}"`,
+    'authentication = "anonymous"',
+    'http_host = "127.0.0.1"',
+  ]
+  writeFileSync(file, `${settings.join('\n')}\n`)
+  const command = [program, '-F', '--config', file]
+  return {
+    name: 'prosody',
+    command,
+    env: {},
+    listens: { line: new RegExp(`${XMPP_HOST}:http\\b.*Serving 'websocket'`), port },
+  }
 }
 
 function compileLoop(compiler: string, directory: string): string {

@@ -10,6 +10,7 @@ import { nats } from './dialects/nats.ts'
 import { peerServer } from './dialects/peerserver.ts'
 import { ringwire } from './dialects/ringwire.ts'
 import { socketIo } from './dialects/socketio.ts'
+import { xmpp } from './dialects/xmpp.ts'
 import { PEER_TITLES, PEERS, type PeerName, peerCommand } from './peers.ts'
 import { type ServerCommand, type ServerProcess, startServer } from './process.ts'
 import { bootstrapKey, productKey } from './tokens.ts'
@@ -51,6 +52,8 @@ export function dialectOf(system: AnySystem): Dialect {
       return socketIo
     case 'nats':
       return nats
+    case 'prosody':
+      return xmpp
     case 'loop':
       return loop
     default:

@@ -7,7 +7,7 @@ import { stayAwake } from './awake.ts'
 import { atATime, closeClients, openClient, within } from './clients.ts'
 import { type ConnectJob, type Prepared, plainResult } from './job.ts'
 
-const WITHIN_MS = 60_000
+const WITHIN_MS = 110_000
 
 export async function prepareConnect(job: ConnectJob): Promise<Prepared> {
   const dialect = dialectOf(job.target.system)
