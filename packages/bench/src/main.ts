@@ -6,6 +6,7 @@ import { CoreDistance } from './core-distance.ts'
 import { Generator } from './generators.ts'
 import { measureCall } from './measure-call.ts'
 import { measureCapacity } from './measure-capacity.ts'
+import { measureClients } from './measure-clients.ts'
 import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
@@ -40,6 +41,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   connect: measureConnect,
   resume: measureResume,
   memory: measureMemory,
+  clients: measureClients,
   call: measureCall,
   token: measureToken,
   media: measureMedia,

@@ -13,6 +13,7 @@ export const MEASUREMENTS = [
   'connect',
   'resume',
   'memory',
+  'clients',
   'call',
   'token',
   'media',
