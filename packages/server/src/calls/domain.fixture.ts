@@ -8,6 +8,7 @@ import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createMemorySessions } from '../stores/memory/sessions.ts'
 import { leftIn, openHarness } from '../stores/sqlite/open.fixture.ts'
+import type { SqliteStores } from '../stores/sqlite/open.ts'
 import { createSystemClock } from '../time/clock.ts'
 import { createSystemTimers } from '../time/timers.ts'
 import { createRecorder } from '../timeline/recorder.ts'
@@ -18,6 +19,8 @@ export interface DomainOptions {
   /** Methods of the adapter that sometimes answer otherwise. */
   readonly sessions?: (real: Sessions) => Partial<Sessions>
   readonly store?: (real: CallStore) => Partial<CallStore>
+  /** The process before this one: its calls, its outbox and its sessions are still there. */
+  readonly before?: Domain
   /** Every participant who connects counts as connected to another node that serves. */
   readonly isElsewhere?: boolean
   /** While it says so the store of the sessions is away: no step can be delivered. */
@@ -36,6 +39,7 @@ export interface DomainOptions {
 export interface Domain extends Parts {
   readonly sessions: Sessions
   readonly store: CallStore
+  readonly stores: SqliteStores
   /** Lets this many ms pass for the rows that wait in the outbox. */
   pass(ms: number): void
   /** How many steps are left in it. */
@@ -76,8 +80,9 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   let now = 0
   const { startWorker } = options
   const harness = await openHarness({ monotonic: () => now, ...(startWorker && { startWorker }) })
-  const stored = harness.store()
-  const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
+  const stored = options.before?.store ?? harness.store()
+  const stores = options.before?.stores ?? harness.stores()
+  const memory = options.before?.sessions ?? createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const store: CallStore = { ...stored, ...options.store?.(stored) }
   const reached: Sessions = { ...memory, ...options.sessions?.(memory) }
   const sessions = options.isAway === undefined ? reached : awayWhile(reached, options.isAway)
@@ -85,7 +90,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const parts = createDomain({
     config,
     backend: {
-      stores: { ...harness.stores(), calls: store },
+      stores: { ...stores, calls: store },
       sessions,
       nodes: {
         self,
@@ -117,7 +122,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     newUuid: () => crypto.randomUUID(),
     hearsEnds: () => true,
     recorder: createRecorder({
-      store: harness.stores().timeline,
+      store: stores.timeline,
       now: Date.now,
       retentionMs: null,
       onDropped() {},
@@ -135,7 +140,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     now += ms
   }
   const left = () => leftIn(harness.database)
-  return { ...parts, sessions, store, pass, left, node: others[0] ?? self, close }
+  return { ...parts, sessions, store, stores, pass, left, node: others[0] ?? self, close }
 }
 
 /** The delivery of steps rejects while it says so; relays do not. */

@@ -62,3 +62,17 @@ test('[WS4] a start tells how calls ended before it, also where everybody was to
   await after.sessions.collectFinals(back.identity)
   expect(eventsOf(back)).toEqual(['call.cancelled'])
 })
+
+test('[ORD3] a session that another node wrote again after a start had looked hears what is left for it', async () => {
+  let isAway = false
+  const before = await openDomain({ isAway: () => isAway })
+  const caller = await connectPeer(before, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(before, somebody())
+  const { callUuid } = await answered(before, caller, callee)
+  isAway = true
+  done(await before.calls.verb(callee.actor, 'connected', callUuid, null))
+  isAway = false
+  const after = await openDomain({ before })
+  await after.recovery.recover(false)
+  expect(eventsOf(caller)).toEqual(['call.accepted', 'call.status', 'call.peer_away'])
+})

@@ -15,6 +15,7 @@ import {
 import { byClock } from '../call/clock.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
 import type { Delivery } from '../delivery/delivery.ts'
+import { sides } from '../delivery/handing-on.ts'
 import { acceptedPush } from '../delivery/notices.ts'
 import type { Ended, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
@@ -74,7 +75,12 @@ export function createRecovery(options: RecoveryOptions): Recovery {
 
   async function recoverCall(call: Call, now: number): Promise<void> {
     if (!isLive(call)) return
-    await expectBack(call)
+    // If a session was there, what it has not heard is in the outbox.
+    if (!(await expectBack(call))) await adopt(call, now)
+    await startClocks(call, now, [])
+  }
+
+  async function adopt(call: LiveCall, now: number): Promise<void> {
     if (call.status === 'ringing') await expectRung(call)
     await delivery.adopt(call)
     if (call.status === 'accepted') {
@@ -82,7 +88,6 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       await sessions.append(call.callerPlace.sessionId, acceptedPush(callKey(call), call))
     }
     if (call.status !== 'ringing') await tellOthersRung(call, now)
-    await startClocks(call, now, [])
   }
 
   /**
@@ -128,15 +133,29 @@ function createStartClocks({ calls, clock, durations }: RecoveryOptions) {
 
 /** Sessions that there were before the start. Their clients may come back. */
 function createExpected({ sessions, clock }: RecoveryOptions) {
-  /** The holders of the places may come back: their logs are there again. */
-  async function expectBack(call: Call): Promise<void> {
-    for (const side of ['caller', 'callee'] as const) {
+  /** Those that are there since this start. */
+  const madeUp = new Set<string>()
+
+  /**
+   * The holders of the places may come back: their logs are there again. Answers whether one of them was there: a node that was
+   * leaving wrote its sessions again, into a Redis that was still empty when this node looked.
+   */
+  async function expectBack(call: Call): Promise<boolean> {
+    let wasThere = false
+    for (const side of sides) {
       const place = placeOf(call, side)
       if (place === null) continue
       const { sessionId, deviceId } = place
+      const step = { call: callKey(call) }
+      if ((await sessions.apply(sessionId, step)) !== undefined && !madeUp.has(sessionId)) {
+        wasThere = true
+        continue
+      }
+      madeUp.add(sessionId)
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
-      await sessions.apply(sessionId, { call: callKey(call), orOpen: { identity, at: clock.unjumped() } })
+      await sessions.apply(sessionId, { ...step, orOpen: { identity, at: clock.unjumped() } })
     }
+    return wasThere
   }
 
   /** Some sockets of the callee rang before the restart. It is only known on which device none of them was [WS4]. */
