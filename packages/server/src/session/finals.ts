@@ -33,7 +33,8 @@ export function createFinals(registry: Registry, { append }: Sending): Finals {
   /** Hands what sockets of the same device did not hear to one that comes back. */
   function collect(identity: SessionIdentity, sources: readonly Session[]): void {
     const target = registry.get(identity.sessionId)
-    if (target === undefined) return
+    // Its client has given the socket up, and may resume just the session that would lose the notice [RES2].
+    if (target === undefined || !isOpen(target)) return
     if (target.hasLooked) {
       for (const source of sources) passing.passAll(target, source)
       return
