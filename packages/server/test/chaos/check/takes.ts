@@ -100,11 +100,14 @@ function checkTold(
   return undefined
 }
 
+/** What no session needs a place for. The answer to a repeated invite only says how the call is [INV3]. */
+const forAnybody: readonly string[] = ['call.take', 'call.alerting', 'call.invite']
+
 /** Until it takes the place again, nothing that it asks for after that is done. */
 function checkSilent({ call, user, againAt }: Taken, session: SeenSession, told: SeenPush, report: Report): void {
   for (const request of session.requests.values()) {
     const { frame, firstAt, replies } = request
-    const isAbout = frame.data?.call_uuid === call && !['call.take', 'call.alerting'].includes(frame.event)
+    const isAbout = frame.data?.call_uuid === call && !forAnybody.includes(frame.event)
     const [reply] = replies
     if (!isAbout || firstAt <= told.at || reply === undefined || reply.at >= againAt - clockSlackMs) continue
     const status = reply.frame.data?.status ?? ''
