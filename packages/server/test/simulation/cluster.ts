@@ -9,12 +9,20 @@ import type { Scheduler } from './scheduler.ts'
 /** When a world begins, in ms since the epoch. */
 export const startedAt = Date.UTC(2026, 0, 1)
 
+/** In ms since the world began. */
+export interface Span {
+  readonly from: number
+  readonly until: number
+}
+
 /** The nodes of a world, each with the run of it that lives now. */
 export class Cluster {
   readonly runs: SimulatedNode[] = []
   readonly redis: RedisWorld
   readonly database: Database
   readonly bugs: { node: number; at: number; line: string }[] = []
+  /** When each node began to start, and when it served. */
+  readonly starts: Span[] = []
   private readonly scheduler: Scheduler
   private readonly random: Random
   private readonly hook: DecidingBackend | undefined
@@ -44,8 +52,10 @@ export class Cluster {
         onError: (error) => this.onError(index, error),
       })
       this.runs[index] = node
+      const from = this.scheduler.now
       try {
         await node.start()
+        this.starts.push({ from, until: this.scheduler.now })
         return
       } catch {
         node.host.kill()

@@ -39,6 +39,12 @@ interface NodeRow {
 /** What waits for longer was written before the clock was put back, in ms. */
 const latestMs = 60_000
 
+/** When a step was committed, in ms since the epoch: by a clock that never jumped, and by the database's own. */
+export interface Committed {
+  readonly at: number
+  readonly shown: number
+}
+
 /** A PostgreSQL, as the statements of `stores/postgres` use it: each is whole or not at all, and what it committed stays. */
 export class Database extends Server {
   readonly signs = new Holders()
@@ -53,8 +59,7 @@ export class Database extends Server {
   /** What its clock jumped, as the nodes have agreed, in ms. */
   private agreedMs = 0
   private lastRow = 0
-  /** When each step of a call was committed, whatever its clock said. */
-  private readonly commits = new Map<string, readonly number[]>()
+  private readonly commits = new Map<string, readonly Committed[]>()
   /** At whom each call to a group rang: one that was answered forgets that in the end. If it rings in turn, that is nobody at first. */
   private readonly rung = new Map<string, readonly string[]>()
   private readonly scheduler: Scheduler
@@ -84,8 +89,9 @@ export class Database extends Server {
     return this.startedAt + this.scheduler.now + this.jumpedMs
   }
 
-  /** When a version of a call was committed, in ms since the epoch, by a clock that never jumped. */
-  readonly committedAt = (callUuid: string, version: number): number => this.commits.get(callUuid)?.[version - 1] ?? 0
+  /** When a version of a call was committed. */
+  readonly committedAt = (callUuid: string, version: number): Committed =>
+    this.commits.get(callUuid)?.[version - 1] ?? { at: 0, shown: 0 }
 
   /** At whom a call to a group rang. */
   rungBy({ callUuid }: Call): readonly string[] | undefined {
@@ -126,7 +132,8 @@ export class Database extends Server {
       this.events.set(key, [...(this.events.get(key) ?? []), event])
       this.noteRung(call)
       const before = this.commits.get(call.callUuid) ?? []
-      this.commits.set(call.callUuid, [...before, Math.round(this.startedAt + this.scheduler.now)])
+      const at = Math.round(this.startedAt + this.scheduler.now)
+      this.commits.set(call.callUuid, [...before, { at, shown: this.now }])
       this.outbox.set(++this.lastRow, { key, version: call.version, freeAt: this.now + ownMs })
       return this.lastRow
     })

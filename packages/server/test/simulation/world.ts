@@ -127,7 +127,7 @@ export async function live(options: WorldOptions): Promise<Outcome> {
     bugs: cluster.bugs,
   }
   const { recording, verdict } = judge(people, recordingOf(options, people, cluster.database, more), (seen) =>
-    hasJumps ? onOneClock(seen, cluster.database) : seen,
+    hasJumps ? onOneClock(seen, cluster) : seen,
   )
   const traces = people.map(({ name, trace }) => ({ user: name, entries: trace.entries }))
   return { recording, verdict, traces, steps: scheduler.steps, drawn: faults.drawn(), mix: mix.name }
