@@ -21,6 +21,8 @@ export type SystemPackage =
   | 'fish'
   | 'nats'
   | 'prosody'
+  | 'kamailio'
+  | 'sipp'
 export function findSystemProgram(name: SystemPackage): string | undefined
 export function hasHeadlessShell(): boolean
 export function requireSystem<Name extends SystemPackage>(names: readonly Name[]): Record<Name, string>

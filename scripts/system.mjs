@@ -113,6 +113,13 @@ const systemPackages = {
     brew: 'nats-server',
   },
   prosody: { programs: ['prosody'], apt: 'prosody', dnf: 'prosody', brew: 'prosody' },
+  kamailio: {
+    programs: ['/usr/sbin/kamailio', 'kamailio'],
+    apt: 'kamailio kamailio-sqlite-modules',
+    dnf: 'kamailio kamailio-sqlite',
+    brew: 'kamailio',
+  },
+  sipp: { programs: ['sipp'], apt: 'sip-tester', dnf: 'sipp', brew: 'sipp' },
 }
 
 function isProgram(path) {

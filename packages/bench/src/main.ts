@@ -22,6 +22,7 @@ import { measureRelay } from './measure-relay.ts'
 import { measureResume } from './measure-resume.ts'
 import { measureRing } from './measure-ring.ts'
 import { measureScale } from './measure-scale.ts'
+import { measureSip } from './measure-sip.ts'
 import { measureStart } from './measure-start.ts'
 import { measureTimeline } from './measure-timeline.ts'
 import { measureToken } from './measure-token.ts'
@@ -43,6 +44,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   memory: measureMemory,
   clients: measureClients,
   call: measureCall,
+  sip: measureSip,
   token: measureToken,
   media: measureMedia,
   nodes: measureNodes,

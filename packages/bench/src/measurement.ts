@@ -15,6 +15,7 @@ export const MEASUREMENTS = [
   'memory',
   'clients',
   'call',
+  'sip',
   'token',
   'media',
   'nodes',
