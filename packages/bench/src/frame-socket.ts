@@ -1,6 +1,7 @@
 // One WebSocket client over a bare TCP socket. A full client library would cost more per message than the servers
 // that are measured; here a message is a header read and a precomputed frame written.
 import type { Socket } from 'bun'
+import { connectOptions, type Way } from './connection.ts'
 import { encodeMaskedFrame, FrameScanner, newMaskKey, Opcode, type Split } from './websocket-frames.ts'
 
 const decoder = new TextDecoder()
@@ -50,10 +51,10 @@ export class FrameSocket {
   }
 
   /** Connects, upgrades, and resolves when the server has answered 101. */
-  static async open(port: number, upgradeRequest: string, framing: Framing = {}): Promise<FrameSocket> {
+  static async open(port: number, upgradeRequest: string, framing: Framing = {}, way: Way = {}): Promise<FrameSocket> {
     const client = new FrameSocket(framing)
     await Bun.connect<FrameSocket>({
-      hostname: '127.0.0.1',
+      ...connectOptions(way),
       port,
       data: client,
       socket: handlers(upgradeRequest),

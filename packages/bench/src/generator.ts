@@ -2,6 +2,7 @@
 import { prepareCall } from './jobs/call.ts'
 import { prepareCommit } from './jobs/commit.ts'
 import { prepareConnect } from './jobs/connect.ts'
+import { prepareDistantCall } from './jobs/distant-call.ts'
 import { prepareFlood } from './jobs/flood.ts'
 import { prepareGroup } from './jobs/group.ts'
 import { prepareHook } from './jobs/hook.ts'
@@ -26,6 +27,8 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareCall(job)
     case 'wake':
       return prepareWake(job)
+    case 'distant-call':
+      return prepareDistantCall(job)
     case 'token':
       return prepareToken(job)
     case 'ring':

@@ -12,8 +12,10 @@ export class Generator {
   #waiting: { resolve: (reply: Reply) => void; reject: (error: Error) => void } | null = null
   #jobs = 0
 
-  constructor(core: number | null) {
-    this.#child = Bun.spawn(pinned([process.execPath, join(import.meta.dir, 'generator.ts')], core), {
+  /** `within`: what stands before its command, such as a namespace that it runs in. */
+  constructor(core: number | null, within: readonly string[] = []) {
+    const command = pinned([process.execPath, join(import.meta.dir, 'generator.ts')], core)
+    this.#child = Bun.spawn([...within, ...command], {
       stdin: 'ignore',
       stdout: 'inherit',
       stderr: 'inherit',

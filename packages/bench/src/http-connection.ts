@@ -1,5 +1,6 @@
 // One keep-alive HTTP/1.1 connection with precomputed requests, one in flight: `fetch` would be the slower end.
 import type { Socket } from 'bun'
+import { connectOptions, type Way } from './connection.ts'
 
 const END_OF_HEADERS = Buffer.from('\r\n\r\n')
 
@@ -11,16 +12,18 @@ export interface HttpAnswer {
 export class HttpConnection {
   #socket: Socket<HttpConnection> | null = null
   #received: Buffer = Buffer.alloc(0)
+  #unsent: Uint8Array = new Uint8Array(0)
   #waiting: { resolve: (answer: HttpAnswer) => void; reject: (error: Error) => void } | null = null
 
-  static async open(port: number): Promise<HttpConnection> {
+  static async open(port: number, way: Way = {}): Promise<HttpConnection> {
     const connection = new HttpConnection()
     connection.#socket = await Bun.connect<HttpConnection>({
-      hostname: '127.0.0.1',
+      ...connectOptions(way),
       port,
       data: connection,
       socket: {
         data: (socket, chunk) => socket.data.#take(chunk),
+        drain: (socket) => socket.data.#write(socket.data.#unsent),
         close: (socket) => socket.data.#lost(new Error('The server closed a keep-alive connection')),
         error: (socket, error) => socket.data.#lost(error),
       },
@@ -32,9 +35,15 @@ export class HttpConnection {
   request(bytes: Uint8Array): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
-      const written = this.#socket?.write(bytes) ?? -1
-      if (written !== bytes.length) this.#lost(new Error('A request did not fit the socket buffer'))
+      this.#write(bytes)
     })
+  }
+
+  /** Before its handshake is over, TLS takes nothing; what is left is written when there is room. */
+  #write(bytes: Uint8Array): void {
+    const written = this.#socket?.write(bytes) ?? -1
+    if (written < 0) this.#lost(new Error('Writing to a closed connection'))
+    else this.#unsent = bytes.subarray(written)
   }
 
   close(): void {

@@ -13,9 +13,11 @@ import { measureFloods } from './measure-floods.ts'
 import { measureGroup } from './measure-group.ts'
 import { measureHook } from './measure-hook.ts'
 import { measureLarge } from './measure-large.ts'
+import { measureLoad } from './measure-load.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureMetrics } from './measure-metrics.ts'
+import { measureNetwork } from './measure-network.ts'
 import { measureNodes } from './measure-nodes.ts'
 import { measurePush } from './measure-push.ts'
 import { measureRelay } from './measure-relay.ts'
@@ -25,6 +27,7 @@ import { measureScale } from './measure-scale.ts'
 import { measureSip } from './measure-sip.ts'
 import { measureStart } from './measure-start.ts'
 import { measureTimeline } from './measure-timeline.ts'
+import { measureTls } from './measure-tls.ts'
 import { measureToken } from './measure-token.ts'
 import { measureTraces } from './measure-traces.ts'
 import { measureTrips } from './measure-trips.ts'
@@ -62,6 +65,9 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   timeline: measureTimeline,
   traces: measureTraces,
   large: measureLarge,
+  load: measureLoad,
+  tls: measureTls,
+  network: measureNetwork,
 }
 
 const MOST_GENERATORS = 3

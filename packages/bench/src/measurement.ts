@@ -33,6 +33,9 @@ export const MEASUREMENTS = [
   'timeline',
   'traces',
   'large',
+  'load',
+  'tls',
+  'network',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 

@@ -88,14 +88,21 @@ export interface Load {
   generatorShare: number
 }
 
-/** A reading at one end of a measured interval. */
-export function readLoad(pid: number, core: number | null): LoadReading {
+/** A reading at one end of a measured interval. `beside`: processes whose work is part of the server's. */
+export function readLoad(pid: number, core: number | null, beside: readonly number[] = []): LoadReading {
   const own = process.cpuUsage()
   return {
     at: performance.now() / 1000,
-    server: readCpu(pid),
+    server: [pid, ...beside].map(readCpu).reduce(sumOf),
     core: core === null ? Number.NaN : readCoreBusy(core),
     generator: (own.user + own.system) / 1e6,
+  }
+}
+
+function sumOf(one: CpuReading, other: CpuReading): CpuReading {
+  return {
+    statSeconds: one.statSeconds + other.statSeconds,
+    preciseSeconds: one.preciseSeconds + other.preciseSeconds,
   }
 }
 

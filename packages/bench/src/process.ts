@@ -82,7 +82,7 @@ async function listeningPort(
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const timer = setTimeout(() => reject(new Error(`${name} did not listen in time`)), LISTENS_WITHIN_MS)
   void readLines(child.stdout, (line) => {
-    const port = /listens on http:\/\/[^:]+:(\d+)/.exec(line)?.[1]
+    const port = /listens on https?:\/\/[^:]+:(\d+)/.exec(line)?.[1]
     if (listens?.line.test(line)) resolve(listens.port)
     else if (port !== undefined) resolve(Number(port))
   }).then(() => reject(new Error(`${name} ended before it listened`)))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LatencyHistogram, median, ratios, spread } from './statistics.ts'
+import { LatencyHistogram, LONGEST_US, median, ratios, spread } from './statistics.ts'
 
 describe('median', () => {
   test('the middle one, or the mean of the two in the middle', () => {
@@ -52,10 +52,18 @@ describe('LatencyHistogram', () => {
     expect(sum.percentile(0.95)).toBe(5)
   })
 
+  test('long ones are as exact as short ones', () => {
+    const histogram = new LatencyHistogram()
+    for (const us of [3, 4095, 4096, 123_456]) histogram.record(us * 1000)
+    const sum = new LatencyHistogram([1])
+    sum.add(histogram.counts())
+    expect([0.4, 0.6, 0.8, 1].map((share) => sum.percentile(share))).toEqual([3, 4095, 4096, 123_456])
+  })
+
   test('the longest ones are not lost', () => {
     const histogram = new LatencyHistogram()
     histogram.record(1e12)
-    expect(histogram.percentile(1)).toBe(50_000)
+    expect(histogram.percentile(1)).toBe(LONGEST_US)
     histogram.clear()
     expect(() => histogram.percentile(0.5)).toThrow()
   })

@@ -34,20 +34,29 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.max(1, Math.ceil(sorted.length * share)) - 1]!
 }
 
-const LONGEST_US = 50_000
+/** What is longer counts as this. */
+export const LONGEST_US = 500_000
+const USUAL_US = 4096
 
-/** Latencies by the microsecond; what is longer than 50 ms counts as 50 ms. */
+/** Latencies by the microsecond; what is longer than half a second counts as that. */
 export class LatencyHistogram {
   #counts: Uint32Array
 
   constructor(counts: readonly number[] = []) {
-    this.#counts = new Uint32Array(LONGEST_US + 1)
+    this.#counts = new Uint32Array(Math.max(USUAL_US, counts.length))
     this.#counts.set(counts)
   }
 
   record(nanoseconds: number): void {
     const us = Math.min(LONGEST_US, Math.floor(nanoseconds / 1000))
+    if (us >= this.#counts.length) this.#growTo(us + 1)
     this.#counts[us]!++
+  }
+
+  #growTo(length: number): void {
+    const counts = new Uint32Array(Math.max(length, Math.min(LONGEST_US + 1, 2 * this.#counts.length)))
+    counts.set(this.#counts)
+    this.#counts = counts
   }
 
   clear(): void {
@@ -55,6 +64,7 @@ export class LatencyHistogram {
   }
 
   add(counts: readonly number[]): void {
+    if (counts.length > this.#counts.length) this.#growTo(counts.length)
     for (const [us, count] of counts.entries()) this.#counts[us]! += count
   }
 

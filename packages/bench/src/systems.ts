@@ -7,6 +7,7 @@ import type { Dialect } from './dialects/dialect.ts'
 import { acknowledged, extended } from './dialects/extended.ts'
 import { loop } from './dialects/loop.ts'
 import { nats } from './dialects/nats.ts'
+import { distant, secure } from './dialects/over.ts'
 import { peerServer } from './dialects/peerserver.ts'
 import { ringwire } from './dialects/ringwire.ts'
 import { socketIo } from './dialects/socketio.ts'
@@ -21,7 +22,7 @@ export type ComparedName = SystemName | PeerName
 /** Only to see what the generator can do; nobody would run them. */
 export type ReferenceName = 'bare-forward' | 'bare-coalesced'
 /** Other ways to speak to Ringwire. */
-export type ModeName = 'extended' | 'acknowledged' | 'limited'
+export type ModeName = 'extended' | 'acknowledged' | 'limited' | 'secure' | 'distant'
 export type AnySystem = ComparedName | ReferenceName | ModeName
 
 export const TITLES: Record<AnySystem, string> = {
@@ -33,6 +34,8 @@ export const TITLES: Record<AnySystem, string> = {
   extended: 'extended',
   acknowledged: 'extended, every message acknowledged',
   limited: 'Ringwire with its limits',
+  secure: 'Ringwire over TLS',
+  distant: 'Ringwire over a slow network',
   'bare-forward': 'bytes forwarded',
   'bare-coalesced': 'bare Bun, one write a turn',
 }
@@ -46,6 +49,10 @@ export function dialectOf(system: AnySystem): Dialect {
       return extended
     case 'acknowledged':
       return acknowledged
+    case 'secure':
+      return secure
+    case 'distant':
+      return distant
     case 'peerserver':
       return peerServer
     case 'socketio':
@@ -77,7 +84,9 @@ export function commandOf(system: Exclude<AnySystem, PeerName>, directory: strin
     case 'ringwire':
     case 'extended':
     case 'acknowledged':
-    case 'limited': {
+    case 'limited':
+    case 'secure':
+    case 'distant': {
       const data = join(directory, `data-${crypto.randomUUID()}`)
       mkdirSync(data, { recursive: true })
       return {

@@ -1,4 +1,5 @@
 // Session tokens over Ringwire's own endpoint, as an application backend asks for them.
+import type { Way } from './connection.ts'
 import { HttpConnection, postJson } from './http-connection.ts'
 
 const CONNECTIONS = 16
@@ -53,11 +54,12 @@ export async function mintTokens(
   ids: readonly string[],
   deviceId?: string,
   key = productKey,
+  way: Way = {},
 ): Promise<string[]> {
   const tokens: string[] = []
   let next = 0
   const worker = async () => {
-    const connection = await HttpConnection.open(port)
+    const connection = await HttpConnection.open(port, way)
     while (next < ids.length) {
       const at = next++
       const answer = await connection.request(tokenRequest(port, ids[at]!, deviceId, key))

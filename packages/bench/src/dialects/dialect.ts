@@ -1,5 +1,6 @@
 // What the generator must know of a system to be its client.
 import type { Side } from '../candidate.ts'
+import type { Way } from '../connection.ts'
 import type { FrameSocket, Framing } from '../frame-socket.ts'
 
 export interface Client {
@@ -34,6 +35,8 @@ export interface Dialect {
   leave(pair: Pair): Promise<void>
   /** What a client must send now and then to stay connected; the server does not answer it. */
   heartbeat: string | null
+  /** How clients reach the system; without it over plain TCP on this machine. */
+  way?: Way
   /** Set if messages are numbered in both directions, as in Ringwire's extended mode. */
   numbered?: Numbered
 }

@@ -9,11 +9,13 @@ export interface Awake {
   stop(): void
 }
 
-export function stayAwake(): Awake {
+/** `work` is done once a turn, and says whether there was any. */
+export function stayAwake(work: () => boolean = () => false): Awake {
   let last = Bun.nanoseconds()
   let running = true
   const awake: Awake = { worked: false, idleNs: 0, stop: () => (running = false) }
   const turn = () => {
+    if (work()) awake.worked = true
     const now = Bun.nanoseconds()
     if (!awake.worked) awake.idleNs += now - last
     awake.worked = false

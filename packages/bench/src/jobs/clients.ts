@@ -25,7 +25,8 @@ export async function within<T>(ms: number, what: string, promise: Promise<T>): 
 }
 
 export async function openClient(dialect: Dialect, port: number, id: string, credential: string): Promise<Client> {
-  const socket = await FrameSocket.open(port, dialect.upgradeRequest(port, id, credential), dialect.framing)
+  const request = dialect.upgradeRequest(port, id, credential)
+  const socket = await FrameSocket.open(port, request, dialect.framing, dialect.way)
   const client = { id, socket }
   await dialect.ready(client)
   return client

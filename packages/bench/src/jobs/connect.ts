@@ -28,10 +28,10 @@ export async function prepareConnect(job: ConnectJob): Promise<Prepared> {
   return {
     async run() {
       const awake = stayAwake()
-      const before = readLoad(job.target.pid, job.target.core)
+      const before = readLoad(job.target.pid, job.target.core, job.target.morePids)
       const all = atATime(job.count, job.concurrency, open)
       await within(WITHIN_MS, 'Connecting', Promise.race([all, broken]))
-      const load = loadBetween(before, readLoad(job.target.pid, job.target.core))
+      const load = loadBetween(before, readLoad(job.target.pid, job.target.core, job.target.morePids))
       awake.stop()
       return plainResult(clients.length, load)
     },

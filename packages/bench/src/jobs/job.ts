@@ -10,6 +10,8 @@ export interface Target {
   core: number | null
   /** Further nodes of the same service. */
   morePorts?: number[]
+  /** Processes on the server's core that do a part of its work, such as a proxy. */
+  morePids?: number[]
 }
 
 /**
@@ -65,6 +67,20 @@ export interface WakeJob {
   /** The push service. */
   receiver: string
 }
+
+/** Whole calls over a slow network, one after another on each pair. */
+export interface DistantCallJob {
+  kind: 'distant-call'
+  target: Target
+  pairs: number
+  firstPair: number
+}
+
+/** The steps of a call that somebody waits for. */
+export const STEPS = ['inviteToRinging', 'acceptToAccepted', 'offerToAnswer', 'wholeSetup'] as const
+export type Step = (typeof STEPS)[number] | 'roundTrip'
+/** Milliseconds, one for each call. */
+export type Times = Record<Step, number[]>
 
 /** Requests over keep-alive HTTP connections. */
 export interface TokenJob {
@@ -130,6 +146,7 @@ export type Job =
   | ResumeJob
   | CallJob
   | WakeJob
+  | DistantCallJob
   | TokenJob
   | RingJob
   | GroupJob
@@ -144,6 +161,8 @@ export interface Shape {
   window: number
   warmupMs: number
   measureMs: number
+  /** Messages a second of all pairs together, each at its time, whether or not others have arrived; `window` is not used. */
+  perSecond?: number
 }
 
 export interface Result {
@@ -160,10 +179,14 @@ export interface Result {
   latencies: number[]
   /** Each latency in microseconds, where they may be long. */
   samples?: number[]
+  /** Of the calls over a slow network. */
+  times?: Times
   /** How long whole calls took, without what the server did after the last one. */
   callSeconds?: number
   /** Connections of a flood that were refused or closed. */
   refused?: number
+  /** How late messages with a time of their own left, by the microsecond. */
+  lateness?: number[]
   /** Share of the measured interval in which this generator found nothing to do. */
   generatorIdle: number
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ServerWebSocket } from 'bun'
+import { makeCertificate } from '../certificate.ts'
 import { findPeers } from '../peers.ts'
 import { startSystem } from '../systems.ts'
 import { prepareRelay } from './relay.ts'
@@ -65,6 +66,26 @@ describe('a server', () => {
     },
     60_000,
   )
+})
+
+test('over TLS, each at its time: every message arrives, and its latency is known', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ringwire-test-'))
+  const { cert, key } = makeCertificate(directory)
+  const settings = { RINGWIRE_TLS_CERT: cert, RINGWIRE_TLS_KEY: key }
+  const server = await startSystem('secure', null, directory, { settings })
+  try {
+    const target = { system: 'secure', port: server.port, pid: server.pid, core: null } as const
+    const prepared = await prepareRelay({ kind: 'relay', target, pairs: 2, firstPair: 0 })
+    const shape = { window: 0, warmupMs: 100, measureMs: 400, perSecond: 1000 }
+    const { sent, received, latencies, lateness } = await prepared.run(shape)
+    // Those of the warm-up are sent too, but not recorded.
+    expect([sent, received]).toEqual([500, 500])
+    for (const counts of [latencies, lateness!]) expect(counts.reduce((a, b) => a + b, 0)).toBe(400)
+    await prepared.release()
+  } finally {
+    await server.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }
 })
 
 test('a message that the service refuses is an error at once, with what it said', async () => {

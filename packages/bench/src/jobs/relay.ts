@@ -1,4 +1,5 @@
-// Candidates both ways between pairs, a constant number in flight: the receiver of one sends the next.
+// Candidates both ways between pairs. Either a constant number is in flight, and the receiver of one sends the next. Or each
+// leaves at its time.
 import { SIDES, type Side } from '../candidate.ts'
 import { type Client, type Dialect, other, type Pair } from '../dialects/dialect.ts'
 import { loadBetween, readLoad } from '../proc.ts'
@@ -9,6 +10,7 @@ import { type Awake, stayAwake } from './awake.ts'
 import { clientsOf, closeClients, openPairs, within } from './clients.ts'
 import type { Prepared, RelayJob, Result, Shape } from './job.ts'
 import { fixedOutlet, numberedOutlet, type Outlet } from './outlet.ts'
+import { Schedule } from './schedule.ts'
 
 const SETUP_MS = 20_000
 /** The slowest peer answers what 100 pairs have in flight within a second, where it has its core for itself. */
@@ -17,6 +19,8 @@ const DRAIN_MS = 10_000
 /** One end of a pair. */
 interface End {
   client: Client
+  /** Its place among all ends. */
+  number: number
   peer: End | null
   outlet: Outlet
   /** What the peer's message looks like when it arrives here. */
@@ -34,6 +38,7 @@ interface Course {
   failure: Error | null
   latencies: LatencyHistogram | null
   awake: Awake | null
+  schedule: Schedule | null
 }
 
 export async function prepareRelay(job: RelayJob): Promise<Prepared> {
@@ -42,8 +47,11 @@ export async function prepareRelay(job: RelayJob): Promise<Prepared> {
   const pairs = await within(SETUP_MS, 'Connecting', opening)
   await within(SETUP_MS, 'Joining', Promise.all(pairs.map((pair) => dialect.join(pair))))
   const ends = await within(SETUP_MS, 'The first message', Promise.all(pairs.map((pair) => probe(dialect, pair))))
-  const course: Course = { running: false, failure: null, latencies: null, awake: null }
-  for (const end of ends.flat()) listen(end, dialect, course)
+  const course: Course = { running: false, failure: null, latencies: null, awake: null, schedule: null }
+  for (const [number, end] of ends.flat().entries()) {
+    end.number = number
+    listen(end, dialect, course)
+  }
   return {
     run: (shape) => run(job, shape, ends, course),
     release: async () => {
@@ -98,7 +106,7 @@ function newEnd(dialect: Dialect, pair: Pair, side: Side, expected: string): End
   const frameOf = (it: string) => pair[side].socket.frame(it)
   const { numbered } = dialect
   const outlet = numbered === undefined ? fixedOutlet(frameOf(text)) : numberedOutlet(frameOf, text, numbered)
-  return { client: pair[side], peer: null, outlet, expected, sent: 0, received: 0, replies: 0, sentAt: 0 }
+  return { client: pair[side], number: 0, peer: null, outlet, expected, sent: 0, received: 0, replies: 0, sentAt: 0 }
 }
 
 async function run(job: RelayJob, shape: Shape, pairs: [End, End][], course: Course): Promise<Result> {
@@ -112,23 +120,40 @@ async function run(job: RelayJob, shape: Shape, pairs: [End, End][], course: Cou
   if (heartbeat !== null) for (const { client } of ends) client.socket.send(heartbeat)
   course.running = true
   course.latencies = shape.window === 1 ? new LatencyHistogram() : null
-  const awake = stayAwake()
+  const schedule = shape.perSecond === undefined ? null : scheduleOf(ends.length, shape, shape.perSecond)
+  course.schedule = schedule
+  const awake = stayAwake(() => schedule?.sendDue((sender) => sendOne(ends[sender]!)) ?? false)
   course.awake = awake
-  for (const pair of pairs) start(pair, shape.window)
+  if (schedule === null) for (const pair of pairs) start(pair, shape.window)
   await Bun.sleep(shape.warmupMs)
   course.latencies?.clear()
   awake.idleNs = 0
-  const before = readLoad(job.target.pid, job.target.core)
+  const before = readLoad(job.target.pid, job.target.core, job.target.morePids)
   const receivedBefore = sum(ends, 'received')
   await Bun.sleep(shape.measureMs)
   const count = sum(ends, 'received') - receivedBefore
-  const load = loadBetween(before, readLoad(job.target.pid, job.target.core))
+  const load = loadBetween(before, readLoad(job.target.pid, job.target.core, job.target.morePids))
   const generatorIdle = awake.idleNs / 1e9 / load.seconds
   const latencies = course.latencies?.counts() ?? []
+  await schedule?.finished
   course.running = false
   awake.stop()
   await drain(pairs, course, (numbered?.reply ?? null) !== null)
-  return { count, load, generatorIdle, latencies, ...totals(ends) }
+  const result = { count, load, generatorIdle, latencies, ...totals(ends) }
+  if (schedule === null) return result
+  // What arrived late belongs to it, however late.
+  return { ...result, latencies: schedule.latencies.counts(), lateness: schedule.lateness.counts() }
+}
+
+function scheduleOf(senders: number, { warmupMs, measureMs }: Shape, perSecond: number): Schedule {
+  const start = Bun.nanoseconds()
+  const from = start + warmupMs * 1e6
+  return new Schedule(senders, perSecond, { start, from, until: from + measureMs * 1e6 })
+}
+
+function sendOne(end: End): void {
+  end.sent++
+  end.client.socket.write(end.outlet.burst(1))
 }
 
 function listen(end: End, dialect: Dialect, course: Course): void {
@@ -145,6 +170,10 @@ function listen(end: End, dialect: Dialect, course: Course): void {
   socket.onFrames = (count) => {
     end.received += count
     if (course.awake !== null) course.awake.worked = true
+    if (course.schedule !== null) {
+      course.schedule.arrived(end.peer!.number, count)
+      return
+    }
     if (course.latencies !== null) {
       const now = Bun.nanoseconds()
       course.latencies.record(now - end.peer!.sentAt)
