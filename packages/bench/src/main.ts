@@ -1,5 +1,5 @@
 // `npm run bench`: runs the measurements one after another and prints tables and ratios.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CoreDistance } from './core-distance.ts'
@@ -35,6 +35,7 @@ import { measureWebhooks } from './measure-webhooks.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { plotOf } from './plot.ts'
+import { chartOf } from './plot-charts.ts'
 import { placement } from './process.ts'
 import { formatComparisons, formatMeasurement } from './report.ts'
 import { nodeBinary } from './systems.ts'
@@ -96,6 +97,16 @@ async function measureAll(bench: Bench, options: Options) {
   return { results, failures }
 }
 
+/** Draws what was measured, each picture into a file of its own. */
+function plot(directory: string, results: readonly MeasurementResult[], about: string): void {
+  mkdirSync(directory, { recursive: true })
+  const comparisons = results.flatMap((result) => result.comparisons)
+  if (comparisons.length > 0) writeFileSync(join(directory, 'ratios.svg'), plotOf(comparisons, about))
+  for (const chart of results.flatMap(({ charts = [] }) => charts)) {
+    writeFileSync(join(directory, `${chart.name}.svg`), chartOf(chart))
+  }
+}
+
 function machine(note: string): string[] {
   const { stdout } = Bun.spawnSync([nodeBinary(), '--version'])
   return [
@@ -130,7 +141,7 @@ async function main(): Promise<number> {
   if (comparisons.length > 0) console.log(`\n${formatComparisons(comparisons)}`)
   for (const generator of generators) await generator.stop()
   await distance?.stop()
-  if (options.plot !== null && comparisons.length > 0) writeFileSync(options.plot, plotOf(comparisons, about.join(' ')))
+  if (options.plot !== null) plot(options.plot, results, about.join(' '))
   if (options.json !== null) writeFileSync(options.json, JSON.stringify({ about, options, results, failures }, null, 2))
   return failures.length === 0 ? 0 : 1
 }

@@ -62,6 +62,18 @@ function report(rounds: Rounds<Compared, Result>): MeasurementResult {
         { bound: 'at most', value: 3 },
       ),
     ],
+    charts: [
+      {
+        kind: 'bars',
+        name: 'call',
+        title: 'CPU time of a call',
+        unit: `µs; bare Bun only carries as many messages`,
+        bars: COMPARED.map((system) => ({
+          label: TITLES[system],
+          value: median(series(rounds, system, cpuPerCall)) * 1e6,
+        })),
+      },
+    ],
     notes: [
       ...roundNotes(rounds),
       disturbance(rounds, othersShares),

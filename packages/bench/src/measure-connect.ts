@@ -83,6 +83,15 @@ function report(rounds: Rounds<ComparedName, Result>, compared: ComparedName[], 
       comparison('connect', `${TITLES.bare}, no authentication`, against('bare'), null),
       ...compared.slice(SYSTEMS.length).map((peer) => comparison('connect', TITLES[peer], against(peer), null)),
     ],
+    charts: [
+      {
+        kind: 'bars',
+        name: 'connects',
+        title: 'Clients that connect',
+        unit: 'connections per second',
+        bars: compared.map((system) => ({ label: TITLES[system], value: median(series(rounds, system, perSecond)) })),
+      },
+    ],
     notes: [...roundNotes(rounds), disturbance(rounds, othersShares), ...left],
     raw: rounds,
   }

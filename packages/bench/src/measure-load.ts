@@ -1,4 +1,5 @@
 // How long a hop takes at a load that does not wait for the server: messages leave at fixed times.
+import type { Chart } from './chart.ts'
 import type { Result, Shape } from './jobs/job.ts'
 import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
@@ -90,6 +91,7 @@ function report(rounds: Rounds<Loaded, Slices>): MeasurementResult {
           ),
         ]
       : [],
+    charts: [chartOfLoad(rounds)],
     notes: [
       ...LOADED.filter((system) => !known.includes(system)).map(
         (system) =>
@@ -101,6 +103,19 @@ function report(rounds: Rounds<Loaded, Slices>): MeasurementResult {
     ],
     raw: rounds,
   }
+}
+
+function chartOfLoad(rounds: Rounds<Loaded, Slices>): Chart {
+  const line = (system: Loaded, share: number) => ({
+    label: `${TITLES[system]}, p${share * 100}`,
+    points: SHARES.map((_, at) => {
+      const loads = rounds.rounds.map(({ values }) => values[system].loads[at]!)
+      const us = sumOf(loads.map(({ latencies }) => latencies)).percentile(share)
+      return [median(loads.map(perSecond)), Math.max(1, us)] as const
+    }),
+  })
+  const lines = [0.5, 0.99].flatMap((share) => LOADED.map((system) => line(system, share)))
+  return { kind: 'lines', name: 'load', title: 'Latency of a hop', x: 'messages per second', y: 'µs', lines }
 }
 
 function row(rounds: Rounds<Loaded, Slices>, system: Loaded, at: number): string[] {

@@ -94,6 +94,15 @@ function report(memory: Memory[], compared: ComparedName[], left: string[]): Mea
       comparison('memory, KB per idle client', 'the target itself', [kilobytes(own)], { bound: 'at most', value: 5 }),
       ...others.map((other, i) => comparison('memory', TITLES[compared[i + 1]!], [own / other], null)),
     ],
+    charts: [
+      {
+        kind: 'bars',
+        name: 'memory',
+        title: 'Memory of an idle client',
+        unit: 'KB resident',
+        bars: compared.map((system, i) => ({ label: TITLES[system], value: kilobytes(each[i]!) })),
+      },
+    ],
     notes: left,
     raw: memory,
   }

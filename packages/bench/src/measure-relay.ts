@@ -162,6 +162,15 @@ function report({ compared, rounds, references, residentMb, left }: Outcome): Me
         },
       ),
     ],
+    charts: [
+      {
+        kind: 'bars',
+        name: 'relay',
+        title: 'Relay, saturated',
+        unit: 'messages per second',
+        bars: compared.map((system) => ({ label: TITLES[system], value: median(series(rounds, system, saturated)) })),
+      },
+    ],
     notes: [...roundNotes(rounds), disturbance(rounds, othersShares), delivered(rounds), ...left],
     raw: { rounds, references, residentMb },
   }

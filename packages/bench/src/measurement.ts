@@ -1,4 +1,5 @@
 // What every measurement gets and gives.
+import type { Chart } from './chart.ts'
 import type { CoreDistance } from './core-distance.ts'
 import type { Generator } from './generators.ts'
 import type { Target } from './jobs/job.ts'
@@ -77,6 +78,8 @@ export interface MeasurementResult {
   name: MeasurementName
   tables: Table[]
   comparisons: Comparison[]
+  /** What `--plot` draws besides the ratios. */
+  charts?: Chart[]
   notes: string[]
   /** Everything that was read, for `--json`. */
   raw: unknown

@@ -7,13 +7,13 @@ export interface Options {
   seconds: number
   rounds: number
   json: string | null
-  /** Where the ratios go as a picture. */
+  /** The directory for the pictures. */
   plot: string | null
 }
 
 export type Parsed = { ok: true; options: Options } | { ok: false; message: string }
 
-export const USAGE = `npm run bench -- [--only ${MEASUREMENTS.join(',')}] [--seconds N] [--rounds N] [--json FILE] [--plot FILE.svg]`
+export const USAGE = `npm run bench -- [--only ${MEASUREMENTS.join(',')}] [--seconds N] [--rounds N] [--json FILE] [--plot DIRECTORY]`
 
 const DEFAULT_SECONDS = 0.4
 const DEFAULT_ROUNDS = 9

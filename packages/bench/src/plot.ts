@@ -20,6 +20,13 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .met { fill: #1a7f37 }
 .missed { fill: #bc4c00 }
 .plain { fill: #0969da }
+.line0 { fill: #0969da; stroke: #0969da }
+.line1 { fill: #bc4c00; stroke: #bc4c00 }
+.line2 { fill: #1a7f37; stroke: #1a7f37 }
+.line3 { fill: #8250df; stroke: #8250df }
+.line4 { fill: #bf3989; stroke: #bf3989 }
+.line5 { fill: #59636e; stroke: #59636e }
+.curve { fill: none; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
 text { fill: #f0f6fc }
 .tick, .figure { fill: #9198a1 }
@@ -29,6 +36,13 @@ text { fill: #f0f6fc }
 .met { fill: #3fb950 }
 .missed { fill: #db6d28 }
 .plain { fill: #4493f8 }
+.line0 { fill: #4493f8; stroke: #4493f8 }
+.line1 { fill: #db6d28; stroke: #db6d28 }
+.line2 { fill: #3fb950; stroke: #3fb950 }
+.line3 { fill: #ab7df8; stroke: #ab7df8 }
+.line4 { fill: #db61a2; stroke: #db61a2 }
+.line5 { fill: #9198a1; stroke: #9198a1 }
+.curve { fill: none }
 }`
 
 /**
@@ -49,12 +63,17 @@ export function plotOf(comparisons: readonly Comparison[], title: string): strin
       y += ROW
     }
   }
+  const ticks = axis.ticks.map((tick) => tickOf(tick, axis.at(tick), height - 14))
+  return svgOf(WIDTH, height, title, comparisons.map(sentenceOf).join(' '), [...ticks, ...parts])
+}
+
+/** A whole picture; `text` says the same as the picture to somebody who does not see it. */
+export function svgOf(width: number, height: number, title: string, text: string, parts: readonly string[]): string {
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title text">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title text">`,
     `<title id="title">${escaped(title)}</title>`,
-    `<desc id="text">${escaped(comparisons.map(sentenceOf).join(' '))}</desc>`,
+    `<desc id="text">${escaped(text)}</desc>`,
     `<style>${STYLE}\n</style>`,
-    ...axis.ticks.map((tick) => tickOf(tick, axis.at(tick), height - 14)),
     ...parts,
     '</svg>\n',
   ].join('\n')
@@ -92,7 +111,7 @@ function rowOf(row: Comparison, at: (value: number) => number, y: number): strin
 const vertical = (x: number, y: number) =>
   `<line class="target" x1="${place(x)}" x2="${place(x)}" y1="${y - 8}" y2="${y + 8}"/>`
 
-const place = (value: number) => value.toFixed(1)
+export const place = (value: number) => value.toFixed(1)
 
 const figureOf = ({ ratio: { median, min, max } }: Comparison) =>
   `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
@@ -103,4 +122,4 @@ function sentenceOf(row: Comparison): string {
   return `${row.what}, over ${row.against}: ${figureOf(row)}${target}.`
 }
 
-const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+export const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
