@@ -2,15 +2,16 @@
 import { MESSAGES_PER_CALL } from './jobs/call-script.ts'
 import type { Result } from './jobs/job.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
+import { sized } from './quick.ts'
 import { count, microseconds } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
 import { startSystem, TITLES } from './systems.ts'
 
-const CALLS = 1000
+const CALLS = sized(1000)
 const AT_A_TIME = 50
 /** The first thousands of calls compile the code, which is the work of once and not of every call. */
-const WARMUP_RUNS = 4
+const WARMUP_RUNS = sized(4)
 const COMPARED = ['ringwire', 'bare'] as const
 type Compared = (typeof COMPARED)[number]
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }

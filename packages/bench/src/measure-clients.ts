@@ -5,14 +5,15 @@ import { fitLine } from './line.ts'
 import { settledRss } from './measure-memory.ts'
 import { type Bench, type Comparison, comparison, type MeasurementResult, targetOf } from './measurement.ts'
 import { cpuBetween, readCpu, readRss } from './proc.ts'
+import { sized } from './quick.ts'
 import { count } from './report.ts'
 import { type RunningSystem, startSystem } from './systems.ts'
 
 /** The line is laid through all but the last one, and has to foretell that. */
-const STEPS = [1_000, 2_000, 5_000, 10_000, 18_000]
+const STEPS = [1_000, 2_000, 5_000, 10_000, 18_000].map(sized)
 const CONCURRENCY = 64
 /** Each client is pinged once in this time, and answers. */
-const IDLE_MS = 30_000
+const IDLE_MS = sized(30_000)
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 const MODES = ['ringwire', 'extended'] as const
 type Mode = (typeof MODES)[number]

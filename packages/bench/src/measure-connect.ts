@@ -3,14 +3,15 @@ import type { Result } from './jobs/job.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
 import { findPeers } from './peers.ts'
 import { quiet } from './proc.ts'
+import { sized } from './quick.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
 import { type ComparedName, type RunningSystem, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
-const CONNECTIONS = 6000
+const CONNECTIONS = sized(6000)
 /** Prosody takes milliseconds for a login. */
-const FEWER_CONNECTIONS: Partial<Record<ComparedName, number>> = { prosody: 1500 }
+const FEWER_CONNECTIONS: Partial<Record<ComparedName, number>> = { prosody: sized(1500) }
 const CONCURRENCY = 256
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 

@@ -2,6 +2,7 @@
 import type { Result } from './jobs/job.ts'
 import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
+import { sized } from './quick.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
@@ -9,7 +10,7 @@ import { startSystem } from './systems.ts'
 
 const PAIRS = 100
 const WARMUP_MS = 100
-const FIRST_WARMUP_MS = 1500
+const FIRST_WARMUP_MS = sized(1500)
 const MODES = ['ringwire', 'extended', 'acknowledged'] as const
 type Mode = (typeof MODES)[number]
 const TITLES: Record<Mode, string> = {

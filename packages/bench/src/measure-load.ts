@@ -3,6 +3,7 @@ import type { Chart } from './chart.ts'
 import type { Result, Shape } from './jobs/job.ts'
 import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
+import { sized } from './quick.ts'
 import { count, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { LatencyHistogram, LONGEST_US, median, ratios } from './statistics.ts'
@@ -10,9 +11,9 @@ import { startSystem, TITLES } from './systems.ts'
 
 const PAIRS = 100
 const WARMUP_MS = 200
-const FIRST_WARMUP_MS = 1500
+const FIRST_WARMUP_MS = sized(1500)
 /** A thousandth of the messages has to be some, also at the lowest load. */
-const LEAST_MS = 1000
+const LEAST_MS = sized(1000)
 /** Of the rate of the saturated relay of the same round. */
 const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9] as const
 const HALF = SHARES.indexOf(0.5)

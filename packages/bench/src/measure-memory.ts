@@ -3,15 +3,16 @@ import { Generator } from './generators.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
 import { findPeers } from './peers.ts'
 import { readRss } from './proc.ts'
+import { sized } from './quick.ts'
 import { type ComparedName, type RunningSystem, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
-const CONNECTIONS = 5000
+const CONNECTIONS = sized(5000)
 const CONCURRENCY = 64
-const WARMUP_CONNECTIONS = 200
+const WARMUP_CONNECTIONS = sized(200)
 const WARMUP_TIMES = 5
 const POLL_MS = 500
 /** Settled: the smallest value seen did not shrink for this number of polls. */
-const QUIET_POLLS = 8
+const QUIET_POLLS = sized(8)
 const MOST_POLLS = 30
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 

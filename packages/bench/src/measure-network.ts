@@ -5,12 +5,13 @@ import { type Bench, comparison, type MeasurementResult } from './measurement.ts
 import { missingForNetwork, type Network, startNetwork } from './network.ts'
 import type { Conditions } from './network-carrier.ts'
 import { startServer } from './process.ts'
+import { sized } from './quick.ts'
 import { count } from './report.ts'
 import { LatencyHistogram, median, percentile } from './statistics.ts'
 import { commandOf } from './systems.ts'
 
 const PAIRS = 10
-const CALLS_MS = 6000
+const CALLS_MS = sized(6000)
 const RELAY_PAIRS = 20
 const RELAY = { window: 0, warmupMs: 1000, measureMs: 4000, perSecond: 1000 }
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: CALLS_MS }

@@ -5,6 +5,7 @@ import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, type Comparison, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
 import { findPeers } from './peers.ts'
 import { readRss } from './proc.ts'
+import { sized } from './quick.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { LatencyHistogram, median, ratios } from './statistics.ts'
@@ -13,12 +14,12 @@ import { type AnySystem, type ComparedName, type ReferenceName, SYSTEMS, startSy
 const PAIRS = 100
 const FEW_PAIRS = 10
 const WARMUP_MS = 100
-const FIRST_WARMUP_MS = 1500
-const REFERENCE_ROUNDS = 3
+const FIRST_WARMUP_MS = sized(1500)
+const REFERENCE_ROUNDS = sized(3)
 const REFERENCES: ReferenceName[] = ['bare-coalesced', 'bare-forward']
 const FEW = 4
 /** After this time of FEW in flight the resident memory is read. */
-const LONG_MS = 10_000
+const LONG_MS = sized(10_000)
 const MOST_RESIDENT_MB = 250
 /** Of Ringwire over each of the others; those without one have no target. */
 type Goals = Partial<Record<ComparedName, Goal>>

@@ -4,12 +4,13 @@ import type { Job, Result } from './jobs/job.ts'
 import { settledRss } from './measure-memory.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
 import { quiet } from './proc.ts'
+import { sized } from './quick.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
 import { type RunningSystem, startSystem } from './systems.ts'
 
-const SESSIONS = 5000
+const SESSIONS = sized(5000)
 const CONCURRENCY = 256
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 const STORMS = ['connect', 'resume'] as const

@@ -3,6 +3,7 @@ import { AFTERMATH_MS } from './jobs/call.ts'
 import { MESSAGES_PER_CALL } from './jobs/call-script.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
 import { type Part, partsBetween, readParts } from './parts.ts'
+import { sized } from './quick.ts'
 import { count } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { callThrough, checkAccounts, missingForSip, type SipProxy, startCallee, startProxy } from './sip.ts'
@@ -10,9 +11,9 @@ import { SIP_MESSAGES } from './sip-scenarios.ts'
 import { median, ratios } from './statistics.ts'
 import { startSystem } from './systems.ts'
 
-const CALLS = 1000
+const CALLS = sized(1000)
 const AT_A_TIME = 50
-const WARMUP_RUNS = 4
+const WARMUP_RUNS = sized(4)
 const COMPARED = ['ringwire', 'accounting', 'proxy'] as const
 type Compared = (typeof COMPARED)[number]
 const NAMES: Record<Compared, string> = {

@@ -6,6 +6,7 @@ import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
 import { hasNginx, startNginx } from './nginx.ts'
 import { quiet } from './proc.ts'
+import { sized } from './quick.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
@@ -14,9 +15,9 @@ import { startSystem } from './systems.ts'
 const PAIRS = 100
 const FEW = 4
 const WARMUP_MS = 100
-const FIRST_WARMUP_MS = 1500
+const FIRST_WARMUP_MS = sized(1500)
 /** nginx has two files for each, and an account has 1,024 at first. */
-const CONNECTIONS = 400
+const CONNECTIONS = sized(400)
 const CONCURRENCY = 64
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 /** The generator has to have this share of its time left: it encrypts what the server decrypts. */

@@ -1,6 +1,7 @@
 // Session tokens per second, beside an HTTP echo of the same body.
 import type { Result } from './jobs/job.ts'
 import { type Bench, comparison, type MeasurementResult, targetOf } from './measurement.ts'
+import { sized } from './quick.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { median, ratios } from './statistics.ts'
@@ -8,7 +9,7 @@ import { startSystem, TITLES } from './systems.ts'
 
 const CONNECTIONS = 16
 const WARMUP_MS = 100
-const FIRST_WARMUP_MS = 1000
+const FIRST_WARMUP_MS = sized(1000)
 const COMPARED = ['ringwire', 'bare'] as const
 type Compared = (typeof COMPARED)[number]
 

@@ -13,21 +13,34 @@ export interface Options {
 
 export type Parsed = { ok: true; options: Options } | { ok: false; message: string }
 
-export const USAGE = `npm run bench -- [--only ${MEASUREMENTS.join(',')}] [--seconds N] [--rounds N] [--json FILE] [--plot DIRECTORY]`
+export const USAGE = `npm run bench -- [--only ${MEASUREMENTS.join(',')}] [--seconds N] [--rounds N] [--json FILE] [--plot DIRECTORY] [--quick]`
 
-const DEFAULT_SECONDS = 0.4
-const DEFAULT_ROUNDS = 9
+const DEFAULT = { seconds: 0.4, rounds: 9, only: MEASUREMENTS }
+/** What is quick then. */
+const QUICK = {
+  seconds: 0.15,
+  rounds: 1,
+  only: ['relay', 'connect', 'resume', 'memory', 'call', 'sip', 'start', 'load', 'tls'],
+} as const
 
 export function parseOptions(args: string[]): Parsed {
   const text = { type: 'string' } as const
   try {
-    const known = { only: text, seconds: text, rounds: text, json: text, plot: text }
+    const known = {
+      only: text,
+      seconds: text,
+      rounds: text,
+      json: text,
+      plot: text,
+      quick: { type: 'boolean' },
+    } as const
     const { values } = parseArgs({ args, options: known })
-    const names = values.only?.split(',') ?? [...MEASUREMENTS]
+    const usual = values.quick === true ? QUICK : DEFAULT
+    const names: readonly string[] = values.only?.split(',') ?? usual.only
     const unknown = names.filter((name) => !MEASUREMENTS.some((measurement) => measurement === name))
     if (unknown.length > 0) return { ok: false, message: `There is no measurement ${unknown.join(', ')}` }
-    const seconds = Number(values.seconds ?? DEFAULT_SECONDS)
-    const rounds = Number(values.rounds ?? DEFAULT_ROUNDS)
+    const seconds = Number(values.seconds ?? usual.seconds)
+    const rounds = Number(values.rounds ?? usual.rounds)
     if (!(seconds > 0 && seconds <= 60)) return { ok: false, message: '--seconds is a number up to 60' }
     if (!(Number.isInteger(rounds) && rounds > 0)) return { ok: false, message: '--rounds is a whole number from 1' }
     const only = MEASUREMENTS.filter((name) => names.includes(name))
