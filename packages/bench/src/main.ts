@@ -100,7 +100,10 @@ async function measureAll(bench: Bench, options: Options) {
 /** Draws what was measured, each picture into a file of its own. */
 function plot(directory: string, results: readonly MeasurementResult[], about: string): void {
   mkdirSync(directory, { recursive: true })
-  const comparisons = results.flatMap((result) => result.comparisons)
+  // Memory that shrank while clients came has no place on an axis of ratios.
+  const comparisons = results
+    .flatMap((result) => result.comparisons)
+    .filter(({ ratio }) => ratio.min > 0 && Number.isFinite(ratio.max))
   if (comparisons.length > 0) writeFileSync(join(directory, 'ratios.svg'), plotOf(comparisons, about))
   for (const chart of results.flatMap(({ charts = [] }) => charts)) {
     writeFileSync(join(directory, `${chart.name}.svg`), chartOf(chart))

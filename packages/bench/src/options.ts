@@ -20,7 +20,7 @@ const DEFAULT = { seconds: 0.4, rounds: 9, only: MEASUREMENTS }
 const QUICK = {
   seconds: 0.25,
   rounds: 1,
-  only: ['relay', 'connect', 'resume', 'memory', 'call', 'sip', 'start', 'load', 'tls'],
+  only: ['relay', 'connect', 'call', 'sip', 'start', 'load', 'tls'],
 } as const
 
 export function parseOptions(args: string[]): Parsed {
