@@ -40,7 +40,7 @@ export interface ServerCommand {
   name: string
   command: string[]
   env: Record<string, string>
-  /** For a server that was told its port: what it prints on its standard output once it listens there. */
+  /** For a server that gets its port from the benchmark: the line that it prints on its standard output once it listens there. */
   listens?: { line: RegExp; port: number }
 }
 

@@ -34,7 +34,7 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.max(1, Math.ceil(sorted.length * share)) - 1]!
 }
 
-/** What is longer counts as this. */
+/** A longer latency counts as this one. In microseconds. */
 export const LONGEST_US = 500_000
 const USUAL_US = 4096
 

@@ -30,7 +30,7 @@ export interface UsualCandidate {
 
 /**
  * A candidate as a browser's `JSON.stringify` writes it, read from its text by one pattern; undefined where it is written in any
- * other way, or wrong. Most of what a service relays is this. The pattern leaves nothing to check: each member has its place and
+ * other way, or wrong. A service relays little else. The pattern leaves nothing to check: each member has its place and
  * its bounds, and nothing is named twice or escaped [WS6, REL4].
  */
 export function readUsualCandidate(text: string, sender: RelaySender): UsualCandidate | undefined {

@@ -78,7 +78,7 @@ test('over TLS, each at its time: every message arrives, and its latency is know
     const prepared = await prepareRelay({ kind: 'relay', target, pairs: 2, firstPair: 0 })
     const shape = { window: 0, warmupMs: 100, measureMs: 400, perSecond: 1000 }
     const { sent, received, latencies, lateness } = await prepared.run(shape)
-    // Those of the warm-up are sent too, but not recorded.
+    // The messages of the warm-up are sent, too, but not recorded.
     expect([sent, received]).toEqual([500, 500])
     for (const counts of [latencies, lateness!]) expect(counts.reduce((a, b) => a + b, 0)).toBe(400)
     await prepared.release()

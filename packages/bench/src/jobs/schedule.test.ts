@@ -27,7 +27,7 @@ test('a latency counts from the time at which the message had to leave', () => {
   )
   expect(times.lateness.counts().length - 1).toBe(400)
   expect(times.lateness.percentile(0.5)).toBe(200)
-  // Those of sender 0 were due at 0, 200, 400, 600 and 800 µs.
+  // The messages of sender 0 were due at 0, 200, 400, 600 and 800 µs.
   times.arrived(0, 5, 950 * us)
   expect([times.latencies.percentile(0.5), times.latencies.percentile(1)]).toEqual([150, 350])
 })
