@@ -146,6 +146,8 @@ async function main(): Promise<number> {
   await distance?.stop()
   if (options.plot !== null) plot(options.plot, results, about.join(' '))
   if (options.json !== null) writeFileSync(options.json, JSON.stringify({ about, options, results, failures }, null, 2))
+  // Once more, at the end, where whoever reads only that finds it.
+  for (const { name, message } of failures) say(`${name}: NOT MEASURED. ${message}`)
   return failures.length === 0 ? 0 : 1
 }
 

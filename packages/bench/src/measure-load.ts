@@ -9,7 +9,7 @@ import { alternate, disturbance, type Rounds, roundNotes, series } from './round
 import { LatencyHistogram, LONGEST_US, median, ratios } from './statistics.ts'
 import { startSystem, TITLES } from './systems.ts'
 
-const PAIRS = 100
+const PAIRS = sized(100)
 const WARMUP_MS = 200
 const FIRST_WARMUP_MS = sized(1500)
 /** A thousandth of the messages has to be some, also at the lowest load. */

@@ -11,7 +11,7 @@ import { alternate, disturbance, type Rounds, roundNotes, series } from './round
 import { LatencyHistogram, median, ratios } from './statistics.ts'
 import { type AnySystem, type ComparedName, type ReferenceName, SYSTEMS, startSystem, TITLES } from './systems.ts'
 
-const PAIRS = 100
+const PAIRS = sized(100)
 const FEW_PAIRS = 10
 const WARMUP_MS = 100
 const FIRST_WARMUP_MS = sized(1500)

@@ -12,7 +12,7 @@ import { alternate, disturbance, type Rounds, roundNotes, series } from './round
 import { median, ratios } from './statistics.ts'
 import { startSystem } from './systems.ts'
 
-const PAIRS = 100
+const PAIRS = sized(100)
 const FEW = 4
 const WARMUP_MS = 100
 const FIRST_WARMUP_MS = sized(1500)

@@ -18,7 +18,7 @@ export const USAGE = `npm run bench -- [--only ${MEASUREMENTS.join(',')}] [--sec
 const DEFAULT = { seconds: 0.4, rounds: 9, only: MEASUREMENTS }
 /** What is quick then. */
 const QUICK = {
-  seconds: 0.25,
+  seconds: 0.1,
   rounds: 1,
   only: ['relay', 'connect', 'call', 'sip', 'start', 'load', 'tls'],
 } as const

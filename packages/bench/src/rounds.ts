@@ -39,7 +39,7 @@ export async function alternate<Key extends string, Value>(
     const after = await distance(bench)
     const moved = bench.distance !== null && !sameDistance(before, after)
     const disturbed = keys.some((key) => othersShares(values[key]).some((share) => share > disturbedShare))
-    if ((moved || disturbed) && repeated < Math.ceil(count / 2)) repeated++
+    if ((moved || disturbed) && repeated < Math.floor(count / 2)) repeated++
     else rounds.push({ values, distance: [before, after] })
   }
   return { rounds, repeated }

@@ -15,8 +15,12 @@ test('the benchmark measures, in its quick form, and writes its figures and its 
       stderr: 'pipe',
     })
     const [said, told] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-    expect(await child.exited, `${said}\n${told}`).toBe(0)
-    const { results } = (await Bun.file(json).json()) as { results: MeasurementResult[] }
+    const code = await child.exited
+    if (!(await Bun.file(json).exists())) throw new Error(`It wrote no figures:\n${said}\n${told}`)
+    const written = (await Bun.file(json).json()) as { results: MeasurementResult[]; failures: unknown[] }
+    expect(written.failures).toEqual([])
+    expect(code).toBe(0)
+    const { results } = written
     expect(results.map(({ name }) => name)).toContainValues(['relay', 'connect', 'call', 'load', 'tls'])
     const comparisons: Comparison[] = results.flatMap((result) => result.comparisons)
     expect(comparisons.filter(({ ratio }) => !(ratio.median > 0))).toEqual([])

@@ -5,10 +5,11 @@ import { ringwire } from '../dialects/ringwire.ts'
 import { loadBetween, readLoad } from '../proc.ts'
 import { clientsOf, closeClients, openPairs, within } from './clients.ts'
 import { type Prepared, plainResult, type TalkJob } from './job.ts'
+import { whileItFalls } from './patience.ts'
 
 const SETUP_MS = 30_000
-/** The longest wait for messages that a flood holds up. */
-const DRAIN_MS = 20_000
+/** A flood may hold up messages for so long. */
+const PATIENCE_MS = 20_000
 /** Each call has a message in every period, from its two sides in turn. */
 const PERIOD_MS = 50
 
@@ -87,7 +88,6 @@ function say(talk: Talk): void {
 
 async function drain(talks: readonly Talk[]): Promise<void> {
   const missing = () => talks.reduce((sum, { underWay }) => sum + underWay.caller.length + underWay.callee.length, 0)
-  const deadline = performance.now() + DRAIN_MS
-  while (missing() > 0 && performance.now() < deadline) await Bun.sleep(5)
-  if (missing() > 0) throw new Error(`${missing()} messages of the calls were lost`)
+  const left = await whileItFalls(missing, PATIENCE_MS)
+  if (left > 0) throw new Error(`${left} messages of the calls were lost`)
 }
