@@ -1,5 +1,5 @@
 // `npm run bench`: runs the measurements one after another and prints tables and ratios.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CoreDistance } from './core-distance.ts'
@@ -34,6 +34,7 @@ import { measureTrips } from './measure-trips.ts'
 import { measureWebhooks } from './measure-webhooks.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
+import { PICTURES, pageWith } from './page.ts'
 import { plotOf } from './plot.ts'
 import { chartOf } from './plot-charts.ts'
 import { placement } from './process.ts'
@@ -105,9 +106,23 @@ function plot(directory: string, results: readonly MeasurementResult[], about: s
     .flatMap((result) => result.comparisons)
     .filter(({ ratio }) => ratio.min > 0 && Number.isFinite(ratio.max))
   if (comparisons.length > 0) writeFileSync(join(directory, 'ratios.svg'), plotOf(comparisons, about))
+  drawCharts(directory, results)
+}
+
+function drawCharts(directory: string, results: readonly MeasurementResult[]): void {
+  mkdirSync(directory, { recursive: true })
   for (const chart of results.flatMap(({ charts = [] }) => charts)) {
     writeFileSync(join(directory, `${chart.name}.svg`), chartOf(chart))
   }
+}
+
+/** The chapters of what was measured, and their pictures. */
+function writeDocuments(results: readonly MeasurementResult[], about: readonly string[]): void {
+  const docs = join(import.meta.dir, '..', '..', '..', 'docs')
+  const page = join(docs, 'benchmark-results.md')
+  const date = new Date().toISOString().slice(0, 10)
+  writeFileSync(page, pageWith(existsSync(page) ? readFileSync(page, 'utf8') : '', { results, about, date }))
+  drawCharts(join(docs, PICTURES), results)
 }
 
 function machine(note: string): string[] {
@@ -145,6 +160,7 @@ async function main(): Promise<number> {
   for (const generator of generators) await generator.stop()
   await distance?.stop()
   if (options.plot !== null) plot(options.plot, results, about.join(' '))
+  if (options.write) writeDocuments(results, [...about, `${rounds} rounds of ${seconds} s`])
   if (options.json !== null) writeFileSync(options.json, JSON.stringify({ about, options, results, failures }, null, 2))
   // Once more, at the end, where whoever reads only that finds it.
   for (const { name, message } of failures) say(`${name}: NOT MEASURED. ${message}`)

@@ -60,7 +60,7 @@ function report(rounds: Rounds<Compared, Result>): MeasurementResult {
         'call, CPU time',
         `${TITLES.bare}, messages only`,
         ratios(series(rounds, 'ringwire', cpuPerCall), series(rounds, 'bare', cpuPerCall)),
-        { bound: 'at most', value: 3 },
+        { bound: 'at most', value: 2.5 },
       ),
     ],
     charts: [

@@ -79,9 +79,9 @@ function report(rounds: Rounds<ComparedName, Result>, compared: ComparedName[], 
       },
     ],
     comparisons: [
-      comparison('connect', TITLES.peerserver, against('peerserver'), { bound: 'at least', value: 1.6 }),
+      comparison('connect', TITLES.peerserver, against('peerserver'), { bound: 'at least', value: 3 }),
       comparison('connect', TITLES.socketio, against('socketio'), null),
-      comparison('connect', `${TITLES.bare}, no authentication`, against('bare'), null),
+      comparison('connect', `${TITLES.bare}, no authentication`, against('bare'), { bound: 'at least', value: 0.6 }),
       ...compared.slice(SYSTEMS.length).map((peer) => comparison('connect', TITLES[peer], against(peer), null)),
     ],
     charts: [

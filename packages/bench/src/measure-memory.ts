@@ -92,7 +92,7 @@ function report(memory: Memory[], compared: ComparedName[], left: string[]): Mea
       { title: `Memory: ${CONNECTIONS} idle clients`, head: ['', 'MB before', 'MB with them', 'KB per client'], rows },
     ],
     comparisons: [
-      comparison('memory, KB per idle client', 'the target itself', [kilobytes(own)], { bound: 'at most', value: 5 }),
+      comparison('memory, KB per idle client', 'the target itself', [kilobytes(own)], { bound: 'at most', value: 4 }),
       ...others.map((other, i) => comparison('memory', TITLES[compared[i + 1]!], [own / other], null)),
     ],
     charts: [

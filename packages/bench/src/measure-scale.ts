@@ -139,6 +139,7 @@ const inAll = (slice: Slice) => PARTS.reduce((total, part) => total + perCall(pa
 /** The wait for what comes after the last call is no time of calls. */
 const perSecond = ({ result }: Slice) => result.count / (result.load.seconds - AFTERMATH_MS / 1000)
 const othersShares = ({ parts }: Slice) => [parts.othersShare]
+const nodesOf = (way: Way) => SHAPES[way].title.replace(/^\d/, (n) => (n === '1' ? '1 node' : `${n} nodes`))
 
 function report(rounds: Rounds<Way, Slice>, trips: ReadonlyMap<Way, TripCounts>, notes: string[]): MeasurementResult {
   const row = (way: Way) => {
@@ -170,6 +171,27 @@ function report(rounds: Rounds<Way, Slice>, trips: ReadonlyMap<Way, TripCounts>,
       },
     ],
     comparisons: compare(rounds),
+    charts: [
+      {
+        kind: 'bars',
+        name: 'components',
+        title: 'CPU time of a call, by component',
+        unit: 'µs; one node and three, each offered as many calls a second',
+        bars: (['one', 'three'] as const).flatMap((way) =>
+          PARTS.map((part) => ({
+            label: `${nodesOf(way)}: ${PART_TITLES[part]}`,
+            value: median(series(rounds, way, perCall(part))) * 1e6,
+          })),
+        ),
+      },
+      {
+        kind: 'bars',
+        name: 'calls',
+        title: 'Calls between nodes',
+        unit: 'calls per second',
+        bars: WAYS.map((way) => ({ label: nodesOf(way), value: median(series(rounds, way, perSecond)) })),
+      },
+    ],
     notes: [...notes, bottleneck(rounds), ...roundNotes(rounds), disturbance(rounds, othersShares)],
     raw: { rounds, trips: Object.fromEntries(trips) },
   }

@@ -56,11 +56,11 @@ describe('options', () => {
       '--plot',
       'a.svg',
     ])
-    const options = { only: ['relay', 'call'], seconds: 1.5, rounds: 3, json: 'out.json', plot: 'a.svg' }
+    const options = { only: ['relay', 'call'], seconds: 1.5, rounds: 3, json: 'out.json', plot: 'a.svg', write: false }
     expect(parsed).toEqual({ ok: true, options } as typeof parsed)
   })
 
-  test.each(['--only speed', '--seconds 0', '--rounds 1.5', '--fast'])('refuses %s', (line) => {
+  test.each(['--only speed', '--seconds 0', '--rounds 1.5', '--fast', '--write --quick'])('refuses %s', (line) => {
     expect(parseOptions(line.split(' ')).ok).toBe(false)
   })
 })

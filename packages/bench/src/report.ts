@@ -29,21 +29,17 @@ export function formatMeasurement(result: MeasurementResult): string {
   return [...result.tables.map(formatTable), result.notes.join('\n')].filter((part) => part !== '').join('\n\n')
 }
 
+export const comparisonHead = ['measurement', 'against', 'median', 'min', 'max', 'target', '']
+
+export function comparisonCells(comparison: Comparison): string[] {
+  const { what, against, ratio } = comparison
+  const figures = [ratio.median, ratio.min, ratio.max].map((figure) => figure.toFixed(2))
+  return [what, against, ...figures, goalText(comparison), verdict(comparison)]
+}
+
 export function formatComparisons(comparisons: readonly Comparison[]): string {
-  const rows = comparisons.map((comparison) => [
-    comparison.what,
-    comparison.against,
-    comparison.ratio.median.toFixed(2),
-    comparison.ratio.min.toFixed(2),
-    comparison.ratio.max.toFixed(2),
-    goalText(comparison),
-    verdict(comparison),
-  ])
-  return formatTable({
-    title: 'Ratios: Ringwire over the other, one per round',
-    head: ['measurement', 'against', 'median', 'min', 'max', 'target', ''],
-    rows,
-  })
+  const title = 'Ratios: Ringwire over the other, one per round'
+  return formatTable({ title, head: comparisonHead, rows: comparisons.map(comparisonCells) })
 }
 
 function goalText({ goal }: Comparison): string {
