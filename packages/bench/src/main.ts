@@ -11,6 +11,7 @@ import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
 import { measureGroup } from './measure-group.ts'
+import { measureHistory } from './measure-history.ts'
 import { measureHook } from './measure-hook.ts'
 import { measureLarge } from './measure-large.ts'
 import { measureLoad } from './measure-load.ts'
@@ -67,6 +68,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   timeline: measureTimeline,
   traces: measureTraces,
   large: measureLarge,
+  history: measureHistory,
   load: measureLoad,
   tls: measureTls,
   network: measureNetwork,

@@ -13,6 +13,7 @@ import {
   million,
   product,
 } from '../../server/test/support/million.ts'
+import { askBackend, type BackendRequest } from './backend.ts'
 import { HttpConnection } from './http-connection.ts'
 import { type Bench, comparison, type MeasurementResult } from './measurement.ts'
 import { missingForNodes, startPostgres } from './nodes.ts'
@@ -29,10 +30,8 @@ const PROBE_PAUSE_MS = 2
 const LONGEST_WAIT_MS = 10
 const DAY_MS = 86_400_000
 
-interface Ask {
+interface Ask extends BackendRequest {
   readonly what: string
-  readonly path: string
-  readonly method?: 'GET' | 'DELETE'
   readonly times?: number
 }
 
@@ -146,7 +145,7 @@ async function askAll({ placement, directory, say }: Bench, settings: Record<str
     for (const ask of ASKS) {
       const probe = await startProbe(service)
       const ms: number[] = []
-      for (let n = 0; n < (ask.times ?? 1); n++) ms.push(await answered(service.port, ask))
+      for (let n = 0; n < (ask.times ?? 1); n++) ms.push((await askBackend(service.port, ask)).ms)
       taken[ask.what] = { ms, waitMs: await probe.stop() }
       say(`${ask.what}: ${figure(median(ms))} ms`)
     }
@@ -154,18 +153,6 @@ async function askAll({ placement, directory, say }: Bench, settings: Record<str
     await service.stop()
   }
   return taken
-}
-
-/** An erasure that takes longer than a request is repeated. */
-async function answered(port: number, { path, method = 'GET' }: Ask): Promise<number> {
-  const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
-  const began = performance.now()
-  for (;;) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers })
-    for await (const _ of response.body ?? []);
-    if (response.ok) return performance.now() - began
-    if (response.status !== 503) throw new Error(`${method} ${path}: ${response.status}`)
-  }
 }
 
 /**

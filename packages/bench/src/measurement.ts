@@ -34,6 +34,7 @@ export const MEASUREMENTS = [
   'timeline',
   'traces',
   'large',
+  'history',
   'load',
   'tls',
   'network',

@@ -13,6 +13,8 @@ export interface Size {
   readonly ofBusy: number
   /** Of the endpoint `hooked`. */
   readonly deliveries: number
+  /** Only the calls themselves: what a page of the history reads. */
+  readonly isOnlyCalls?: boolean
 }
 
 export const million: Size = { calls: 1_000_000, ofBusy: 100_000, deliveries: 300_000 }
@@ -69,7 +71,7 @@ const sqlite: Dialect = {
 }
 
 /** Statements that fill an empty store; `now` is in ms since the epoch. */
-function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: number): string[] {
+function statements(dialect: Dialect, { calls, ofBusy, deliveries, isOnlyCalls }: Size, now: number): string[] {
   const { uuid, numbers, boolean, instant } = dialect
   const every = Math.round(calls / ofBusy)
   const firstLive = calls - liveCount
@@ -90,8 +92,7 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
          SELECT n, '', '', '${id}', ${endedAt}, '${side}', '', '', '${entry}' FROM ${numbers(calls)}`
       : `INSERT INTO call_timeline (product, call_uuid, id, at, side, role, user_id, entry)
          SELECT '${product}', ${uuid}, '${id}', ${endedAt}, '${side}', '', '', '${entry}' FROM ${numbers(calls)}`
-  return [
-    `INSERT INTO calls (
+  const callRows = `INSERT INTO calls (
        product, call_uuid, caller_role, caller_user_id, caller_name, callee_role, callee_user_id, context_type,
        context_id, call_type, started_at, ring_timeout_ms, version, status, ring_expires_at, caller_place, callee_place,
        accepted_at, ended_at, end_reason
@@ -100,7 +101,10 @@ function statements(dialect: Dialect, { calls, ofBusy, deliveries }: Size, now: 
        ${endedAt} - 60000, 45000, 2, CASE WHEN ${isLive} THEN 'accepted' ELSE 'ended' END, ${endedAt} - 15000,
        '${place}', '${place}', ${endedAt} - 50000, CASE WHEN ${isLive} THEN NULL ELSE ${endedAt} END,
        CASE WHEN ${isLive} THEN NULL ELSE 'hangup' END
-     FROM ${numbers(calls)} ORDER BY n`,
+     FROM ${numbers(calls)} ORDER BY n`
+  if (isOnlyCalls === true) return [callRows]
+  return [
+    callRows,
     ...[1, 2].map(
       (version) => `INSERT INTO call_events (call_id, version, type, at, by_user_id, by_role, by_session_id, notices)
        SELECT n, ${version}, '${version === 1 ? 'invited' : 'ended'}', ${endedAt}, 'someone', 'customer', 's', '${notices}'
