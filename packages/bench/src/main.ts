@@ -33,6 +33,7 @@ import { measureToken } from './measure-token.ts'
 import { measureTraces } from './measure-traces.ts'
 import { measureTrips } from './measure-trips.ts'
 import { measureWebhooks } from './measure-webhooks.ts'
+import { measureWorkers } from './measure-workers.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { PICTURES, pageWith } from './page.ts'
@@ -58,6 +59,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   group: measureGroup,
   hook: measureHook,
   scale: measureScale,
+  workers: measureWorkers,
   capacity: measureCapacity,
   trips: measureTrips,
   start: measureStart,

@@ -24,6 +24,7 @@ export const MEASUREMENTS = [
   'group',
   'hook',
   'scale',
+  'workers',
   'capacity',
   'trips',
   'start',

@@ -85,8 +85,16 @@ async function startRedisFor(cores: readonly number[]): Promise<Pick<RedisServer
   return { url: redis.url, pid: redis.pid, stop }
 }
 
-/** One service: as many nodes as there are places for, with a database and a Redis of its own. */
-export async function startNodes(postgres: Postgres, { nodes, stores }: Places, directory: string): Promise<Nodes> {
+/**
+ * One service: as many nodes as there are places for, with a database and a Redis of its own. `settings`: of each of them, beside
+ * those of `commandOf`.
+ */
+export async function startNodes(
+  postgres: Postgres,
+  { nodes, stores }: Places,
+  directory: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Nodes> {
   const redis = await startRedisFor(stores)
   const running: ServerProcess[] = []
   const stop = async () => {
@@ -99,10 +107,10 @@ export async function startNodes(postgres: Postgres, { nodes, stores }: Places, 
     const shared = { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, RINGWIRE_JWT_SECRETS: `bench:${secret}` }
     for (const [i, cores] of nodes.entries()) {
       const { name, command, env } = commandOf('ringwire', directory)
-      const settings = { ...env, ...shared, RINGWIRE_NODE_ID: `node-${i}` }
-      const node = await startServer({ name, command, env: settings }, null, directory)
+      const own = { ...env, ...shared, ...settings, RINGWIRE_NODE_ID: `node-${i}` }
+      const node = await startServer({ name, command, env: own }, null, directory)
       running.push(node)
-      pinTo([node.pid], cores)
+      pinTo(processesOf(node.pid), cores)
     }
     const [first, ...others] = running as [ServerProcess, ...ServerProcess[]]
     const parts: Part[] = running.map(({ pid }, i) => ({ name: 'nodes', pid, cores: nodes[i]! }))
