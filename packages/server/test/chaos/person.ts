@@ -266,7 +266,13 @@ export class Person {
     for (const { call_uuid, status, direction } of active.values()) {
       const rings = direction === 'incoming' && status === 'ringing'
       // Nobody here knows of it any more.
-      if (!rings && !this.calls.has(call_uuid)) this.run(this.insist('call.end', { call_uuid }).then(() => {}))
+      if (!rings && !this.calls.has(call_uuid)) this.run(this.endUnknown(call_uuid))
     }
+  }
+
+  /** Who is handed over may hear of the new call after having asked for its end [XFER1]. */
+  private async endUnknown(callUuid: string): Promise<void> {
+    const { error } = await this.insist('call.end', { call_uuid: callUuid })
+    if (error === undefined) this.calls.get(callUuid)?.end()
   }
 }

@@ -68,6 +68,10 @@ const mended: readonly (readonly [what: string, world: WorldOptions])[] = [
     'Redis was emptied, and a node that owned a session earlier writes it first',
     { ...plain, seed: 80081, nodes: 3, users: 6, seconds: 28, without: [5] },
   ],
+  [
+    'a phone asks for the end of a call, and then hears that the call is handed over to it',
+    { seed: 350752, nodes: 3, users: 4, seconds: 2 },
+  ],
 ]
 for (const [what, world] of mended) {
   test(`${what}: seed ${world.seed}`, async () => {
