@@ -32,9 +32,10 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   }
   const isUndelivered = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
   const undelivered = log.find(isUndelivered)
-  // A resume of this session now would miss the messages that were given away. With a socket the numbers stay as they are.
-  if (undelivered.length > 0) session.broken = true
-  if (!isOpen(session)) log.retain((entry) => !isUndelivered(entry))
+  // With a socket they stay in its log, too: whoever resumes it misses nothing [RES1].
+  if (isOpen(session) || undelivered.length === 0) return undelivered
+  session.broken = true
+  log.retain((entry) => !isUndelivered(entry))
   return undelivered
 }
 

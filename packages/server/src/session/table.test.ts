@@ -129,6 +129,30 @@ test('[PLACE2] what is told late of an older version gives nobody a place', () =
   expect(table.holdsAny(from)).toBe(true)
 })
 
+test('[RES1] [RES2] whose place another session takes resumes exactly if it had a socket then, and not if it had none', () => {
+  const lose = (id: string) => table.detach(id, table.sinkOf(id)!, false, 0)
+  /** A session that has not acknowledged something when another session takes its place; `isThere`: with a socket. */
+  const comeBack = (id: string, isThere: boolean) => {
+    connect(id)
+    const { identity } = table.get(id)!
+    stepsOf(table).hold(id, 'call', true, false, 2)
+    table.append(id, relay(id))
+    if (!isThere) lose(id)
+    table.move('call', id, connect(`taker of ${id}`), true, 3)
+    if (isThere) lose(id)
+    const open = table.resume({ sessionId: id, epoch: 'epoch', seq: 0 }, identity, sink(), 1)
+    return (
+      open &&
+      table
+        .get(id)!
+        .log!.all()
+        .map(({ push }) => push.text)
+    )
+  }
+  expect(comeBack('there', true)).toEqual([relay('there').text])
+  expect(comeBack('away', false)).toBeUndefined()
+})
+
 test('[PLACE2] what goes along to another process is given again, the same, until that one has it', () => {
   const id = connect('a')
   stepsOf(table).hold(id, 'call', true, false, 2)

@@ -113,6 +113,22 @@ function registerMoved(service: () => Service): void {
     expect(heard).toEqual(['webrtc.answer', 'call.cancelled'])
   })
 
+  test('[TAKE1] [RES1] the former session comes back exactly, also to what it had not acknowledged when the call was taken', async () => {
+    const desk = await connectDesk(service(), 'callee')
+    const { caller, callee, other } = desk
+    const call_uuid = await answeredCall(desk)
+    const sent = [0, 1, 2, 3, 4]
+    for (const n of sent) await caller.request('webrtc.ice_candidate', candidate(call_uuid, n))
+    expect((await take(other, call_uuid)).event).toBe('call.ack')
+    const { session_id } = callee.hello?.data ?? {}
+    await callee.die()
+    expect((await callee.connect()).data).toMatchObject({ recovered: true, session_id })
+    await callee.settle()
+    expect(candidatesOf(callee, call_uuid)).toEqual(sent)
+    expect(eventsOf(callee, call_uuid).at(-1)).toBe('call.cancelled')
+    expect(callee.pushes.map(({ seq }) => seq)).toEqual(callee.pushes.map((_, index) => index + 1))
+  })
+
   test('[TAKE1] a base client loses its call to an extended one, and its peer, a base client too, offers anew', async () => {
     const [callerId, calleeId] = [someone('caller'), someone('callee')]
     const caller = await service().connect({ user_id: callerId, role: 'customer' })
