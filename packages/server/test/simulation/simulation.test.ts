@@ -69,6 +69,10 @@ const mended: readonly (readonly [what: string, world: WorldOptions])[] = [
     { ...plain, seed: 80081, nodes: 3, users: 6, seconds: 28, without: [5] },
   ],
   [
+    'a late socket of a phone takes the place for a moment, and the phone resumes its session later',
+    { seed: 350665, nodes: 3, users: 4, seconds: 6, without: [4, 3] },
+  ],
+  [
     'a phone asks for the end of a call, and then hears that the call is handed over to it',
     { seed: 350752, nodes: 3, users: 4, seconds: 2 },
   ],

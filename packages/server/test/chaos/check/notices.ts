@@ -3,6 +3,7 @@ import { createDueRings, isTurnDue } from './due-rings.ts'
 import { type CallFacts, type Facts, isJoined, overStatuses, secondCalls } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Patience } from './patience.ts'
+import { isWithAnother } from './places.ts'
 import type { Reading } from './reading.ts'
 import { turnsOf } from './turns.ts'
 
@@ -32,6 +33,8 @@ export function checkNotices(
         const at = event.at - startedAt
         if (reading === undefined) continue
         if ([at, patience.storedBy(at)].some((due) => isHeard(reading, owed, event, due, patience))) continue
+        // The end goes to all sessions.
+        if (!overStatuses.includes(event.type) && isWithAnother(reading, fact, at, startedAt)) continue
         const turn = event.type === 'turn' && turnsOf(fact).find(({ began }) => began === event)
         const isDue = turn ? isTurnDue(reading, turn, startedAt, patience) : isRingDue(fact, owed.user, at)
         if (owed.pushes.includes('call.ringing') && !isDue) continue

@@ -5,6 +5,7 @@ import { nodeAt } from './due-rings.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import { atOnceMs, type Patience } from './patience.ts'
+import { isWithAnother } from './places.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
 import { finals } from './streams.ts'
 
@@ -146,26 +147,20 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
   } else if (!isExcused(request.firstAt, reply.at, stream, mark)) report('lost', text, where)
 }
 
-/** Its place was another session's, of which its phone never heard, and it had not taken it before the call was over [PLACE2]. */
-function isWithAnother({ states, requests }: Reading, { row }: CallFacts, at: number): boolean {
-  const call = row.call_uuid
-  const state = states.findLast((each) => each.at <= at)
-  const listed = state?.frame.data?.active_calls?.find(({ call_uuid }) => call_uuid === call)
-  if (state === undefined || listed === undefined || listed.holds_place || listed.status === 'ringing') return false
-  return !requests.some(
-    (each) => each.frame.data?.call_uuid === call && each.firstAt >= state.at && outcomeOf(each) === 'done',
-  )
-}
-
 /**
  * Whether the receiver heard in time that something is missing. Not if more of the same sender came in that part of its
  * session, or how the call ended: then it was passed over in silence. What came past the log says nothing of it.
  */
-function isExcused(from: number, at: number, { came, fact, receiver, patience }: Stream, mark: number): boolean {
+function isExcused(
+  from: number,
+  at: number,
+  { came, fact, receiver, patience, startedAt }: Stream,
+  mark: number,
+): boolean {
   const stretch = receiver.stretches.findLast((each) => each.from <= from)
   // It never was there.
   if (stretch === undefined) return receiver.stretches.length === 0
-  if (isWithAnother(receiver, fact, at)) return true
+  if (isWithAnother(receiver, fact, at, startedAt)) return true
   const later = came.filter((arrival) => arrival.mark > mark && arrival.push.frame.seq !== undefined)
   const laterCame = later.some((arrival) => arrival.stretch === stretch)
   // How a transfer failed has the status of the other call.

@@ -2,6 +2,7 @@ import { saidMarkOf } from '../media-mark.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import type { Report } from './findings.ts'
 import { atOnceMs, isThere, type Patience } from './patience.ts'
+import { isWithAnother } from './places.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
 
 /** What one side heard the other say of its media, in one part of its session. */
@@ -76,9 +77,9 @@ function checkHeard(heard: readonly Heard[], said: readonly SeenRequest[], { rep
 function checkArrived(
   request: SeenRequest,
   heard: readonly Heard[],
-  { row }: CallFacts,
+  fact: CallFacts,
   receiver: Reading,
-  { patience, report }: SaidOptions,
+  { patience, startedAt, report }: SaidOptions,
 ): void {
   const [reply] = request.replies
   if (reply === undefined || outcomeOf(request) !== 'done' || isVolatile(reply.frame)) return
@@ -88,7 +89,8 @@ function checkArrived(
   if (heard.some((each) => each.mark >= mark)) return
   const stretch = receiver.stretches.findLast(({ from }) => from <= request.firstAt)
   if (stretch === undefined || patience.excuses(receiver, stretch, reply.at)) return
-  const where = { user: receiver.user, call: row.call_uuid, at: reply.at }
+  if (isWithAnother(receiver, fact, reply.at, startedAt)) return
+  const where = { user: receiver.user, call: fact.row.call_uuid, at: reply.at }
   report('lost', `call.media ${mark} of ${request.session.user} was acknowledged (${status}) and never came`, where)
 }
 
