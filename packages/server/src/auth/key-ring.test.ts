@@ -228,4 +228,24 @@ describe('[KEY1] [TOK2] the algorithm is that of the key, never what a token say
     refused(withSignature(head, createHmac('sha256', secret).update(head).digest()))
     expect(tokens.verify(signed(body)).ok).toBe(true)
   })
+
+  test('one token leaves nothing for the next, though all are read into the same memory', () => {
+    const own = createTokens({ secrets: [{ kid: 'hs', key: secret }], ttlS: 3600, now })
+    const nameOf = (token: string) => {
+      const verified = own.verify(token)
+      return verified.ok ? verified.claims.displayName : undefined
+    }
+    const names = ['Ann', 'é'.repeat(9_000), 'B', '💡'.repeat(300), '']
+    const all = names.map((displayName) => own.issue({ ...input, displayName }).token)
+    for (const order of [all, all.toReversed()])
+      expect(order.map(nameOf)).toEqual(order === all ? names : names.toReversed())
+    for (const token of all) {
+      // What is left of the good one just before would make it whole.
+      for (const odd of ['é', '', 'éé', '💡']) {
+        expect(own.verify(token).ok).toBe(true)
+        expect(own.verify(`${token.slice(0, -1)}${odd}`)).toEqual(invalid)
+        expect(own.verify(`${token.slice(0, -2)}${odd}`)).toEqual(invalid)
+      }
+    }
+  })
 })
