@@ -10,9 +10,17 @@ export interface Participant {
 
 /** A participant as one string, equal exactly where the three parts are equal; it says itself where it ends. */
 export function participantKey(participant: Participant): string {
-  const { product, role, userId } = participant
-  return `${product.length}:${role.length}:${userId.length}:${product}${role}${userId}`
+  if (participant !== lastOne) {
+    const { product, role, userId } = participant
+    lastKey = `${product.length}:${role.length}:${userId.length}:${product}${role}${userId}`
+    lastOne = participant
+  }
+  return lastKey
 }
+
+/** Whose key was asked for last. A connection asks for one again and again, and every new text has to be hashed anew. */
+let lastOne: Participant | undefined
+let lastKey = ''
 
 export function sameParticipant(a: Participant, b: Participant): boolean {
   return a.userId === b.userId && a.role === b.role && a.product === b.product
