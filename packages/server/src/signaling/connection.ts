@@ -56,7 +56,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private readonly context: ConnectionContext
   /** Made when its client sends something: hardly any socket of those that wait for a call ever does. */
   private gate: RateGate | undefined
-  private readonly inbox: Inbox
+  /** Made for the first message: see `gate`. */
+  private inbox: Inbox | undefined
   private readonly outlet: Outlet
   upstream: Upstream = { handled: 0, final: 0, replies: [], dropped: 0 }
   private whenIdle: PromiseWithResolvers<void> | undefined
@@ -78,7 +79,6 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.socket = socket
     this.session = session
     this.context = context
-    this.inbox = new Inbox(this)
     this.openedAt = context.timers.monotonic()
     this.outlet = new Outlet(this, socket, context.timing, context.timers, this.openedAt)
   }
@@ -88,7 +88,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   get isBusy(): boolean {
-    return this.inbox.isBusy || this.asking
+    return this.inbox?.isBusy === true || this.asking
   }
 
   get isNumbered(): boolean {
@@ -106,7 +106,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   /** Requests wait until this is done: what a client must hear first comes first [ORD3]. */
   begin(first: Promise<void>): void {
-    this.inbox.begin(first)
+    this.madeInbox().begin(first)
     first.catch(() => this.close(1011, 'internal error'))
   }
 
@@ -131,7 +131,12 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private take(message: string | Uint8Array, refusal: Refusal | undefined): void {
     const text = textOfFrame(message)
     if (text === undefined) this.close(1009, 'message too big')
-    else this.inbox.take(text, refusal)
+    else this.madeInbox().take(text, refusal)
+  }
+
+  private madeInbox(): Inbox {
+    this.inbox ??= new Inbox(this)
+    return this.inbox
   }
 
   handle(message: Message): MaybePromise<void> {
@@ -215,7 +220,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
    * elsewhere: an old accept must not answer for somebody who is not there [ORD1].
    */
   doubt(): void {
-    this.inbox.pause()
+    this.madeInbox().pause()
   }
 
   /** Waiting messages are read when the session is still this socket's, and the client gave a sign of life. */
@@ -234,10 +239,10 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.asking = false
     this.gone = !isAlive
     if (hasMoved) {
-      this.inbox.drop()
+      this.inbox?.drop()
       this.close(4409, 'replaced by a newer connection')
     }
-    this.inbox.resume()
+    this.inbox?.resume()
   }
 
   /** Closes when what came so far is done and replied to; what comes from now on is not read any more. */
@@ -249,8 +254,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   async retire(): Promise<void> {
     this.close(4409, 'replaced by a newer connection')
     // The client sends again what it has no reply to; here it must not take effect a second time [EXT4].
-    this.inbox.drop()
-    if (!this.inbox.isBusy) return
+    this.inbox?.drop()
+    if (this.inbox?.isBusy !== true) return
     this.whenIdle ??= Promise.withResolvers()
     await this.whenIdle.promise
   }
@@ -362,7 +367,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   closed(): void {
     this.state = 'closed'
     // The call of an extended session goes on with its next socket.
-    if (!this.session.extended) this.inbox.giveUp()
+    if (!this.session.extended) this.inbox?.giveUp()
     if (this.gate !== undefined) this.context.senders?.leave(this.gate.sender, this.context.timers.monotonic())
     this.outlet.close()
   }
