@@ -11,9 +11,9 @@ const CONCURRENCY = 64
 const WARMUP_CONNECTIONS = sized(200)
 const WARMUP_TIMES = 5
 const POLL_MS = 500
-/** Settled: the smallest value seen did not shrink for this number of polls. */
-const QUIET_POLLS = sized(8)
-const MOST_POLLS = 30
+/** Settled: the smallest value seen did not shrink for this number of polls. Ringwire gives memory back after 10 s. */
+const QUIET_POLLS = sized(24)
+const MOST_POLLS = 60
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
 
 interface Memory {

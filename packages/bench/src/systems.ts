@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@ringwire/testkit/ports'
+import { allocatorSettings } from '../../server/bin/allocator.mjs'
 import { bareBun } from './dialects/bare-bun.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { acknowledged, extended } from './dialects/extended.ts'
@@ -115,6 +116,8 @@ function ringwireSettings(dataDirectory: string, limited: boolean): Record<strin
     RINGWIRE_PORT: '0',
     RINGWIRE_DATA_DIR: dataDirectory,
     RINGWIRE_BOOTSTRAP_KEYS: bootstrapKey(productKey),
+    // As its launcher, and the executable.
+    ...allocatorSettings,
   }
   if (limited) return settings
   return {

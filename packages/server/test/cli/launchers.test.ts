@@ -36,6 +36,8 @@ function read(path: string): string {
   }
 }
 
+const environmentOf = (pid: number) => read(`/proc/${pid}/environ`).split('\0')
+
 function pidOf(pattern: RegExp): number {
   const found = processes().find(({ args }) => pattern.test(args))
   if (found === undefined) throw new Error(`no ${pattern} in ${JSON.stringify(processes())}`)
@@ -85,6 +87,22 @@ for (const [name, { command, ...patterns }] of Object.entries({ npx, 'npm start'
     }
   })
 }
+
+describe("the settings of the runtime's allocator", () => {
+  test.each([npx, npm])(
+    'are set by $command',
+    async ({ command }) => {
+      await start(command)
+      expect(environmentOf(pidOf(/main\.ts serve/))).toContain('MIMALLOC_PURGE_DELAY=10000')
+    },
+    240_000,
+  )
+
+  test('may be set by whoever starts it', async () => {
+    await start(['node', launcher, 'serve'], { MIMALLOC_PURGE_DELAY: '0' })
+    expect(environmentOf(pidOf(/main\.ts serve/))).toContain('MIMALLOC_PURGE_DELAY=0')
+  }, 240_000)
+})
 
 test('after a kill, the port and the data directory are free', async () => {
   const url = await start(npx.command)

@@ -2,7 +2,7 @@
 
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
 import { until } from '@ringwire/testkit/patience'
@@ -73,6 +73,19 @@ describe('the executable', () => {
     expect(await backup.exited, backup.output).toBe(0)
     expect(readdirSync(copy)).toContain('ringwire.db')
     expect(await service.terminate()).toBe(0)
+  })
+
+  test("it sets the runtime's allocator, where nobody has, and stays the process that was started", async () => {
+    for (const [given, set] of [
+      [{}, '10000'],
+      [{ MIMALLOC_PURGE_DELAY: '0' }, '0'],
+    ] as const) {
+      const service = await start(given)
+      // The pid is that of the process that the test started.
+      const environment = readFileSync(`/proc/${service.pid}/environ`, 'utf8').split('\0')
+      expect(environment).toContain(`MIMALLOC_PURGE_DELAY=${set}`)
+      expect(await service.terminate()).toBe(0)
+    }
   })
 
   test('it brings the demo', async () => {
