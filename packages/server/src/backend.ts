@@ -17,6 +17,7 @@ import type { Clock, Jumps } from './ports/clock.ts'
 import type { Devices } from './ports/devices.ts'
 import type { Groups } from './ports/groups.ts'
 import type { Migrated, MigrationOptions } from './ports/migration.ts'
+import { allMissing, type MissingSessions } from './ports/missing-sessions.ts'
 import { newNodeName } from './ports/node-name.ts'
 import type { NodeDeath, Nodes, PeerNode, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
@@ -83,8 +84,8 @@ export interface Backend {
    * before the start are made up from the calls.
    */
   readonly isShared: boolean
-  /** Whether sessions from before this start may be known. */
-  readonly hasSessions: boolean
+  /** Sessions from before this start of which nothing is known. */
+  readonly missing: MissingSessions
   /** Resolves when Redis would take a write; at once where there is none [HEALTH1]. */
   tryRedis(): Promise<void>
   /** The other nodes that serve, for operators. */
@@ -223,7 +224,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     uptime,
     clock,
     isShared: false,
-    hasSessions: false,
+    missing: allMissing(),
     tryRedis: async () => {},
     peers: () => [],
     countAway: sessions.countAway,
@@ -277,10 +278,9 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await Promise.all([members.stop(), locks.close()])
     await stores.close()
   }
-  let hasSessions: boolean
   try {
     await redis.ready()
-    hasSessions = await cluster.start()
+    await cluster.start()
     await members.start()
     fallen.start()
     // Every read before the first sweep uses this time.
@@ -294,10 +294,10 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     // It is back, and what waited for it is not written yet: nobody could come in.
     if (!cluster.canSave()) throw new StoreError('unavailable', 'sessions are not saved yet')
   }
-  const { sessions, save } = cluster
+  const { sessions, missing, save } = cluster
   const { counters, wakes } = redis
   const { uptime, clock, jumps, serve, peers } = members
-  const shared = { isShared: true, hasSessions, tryRedis, countAway: () => undefined, peers, serve, close }
+  const shared = { isShared: true, missing, tryRedis, countAway: () => undefined, peers, serve, close }
   const nodes = nodesOf(members, cluster)
   return { stores, sessions, wakes, save, counters, localCounters, nodes, uptime, clock, jumps, ...shared }
 }

@@ -178,7 +178,7 @@ function partsOfCalls(running: Running): readonly Part[] {
       start: webhooks.start,
       stop: () => Promise.all([domain.outbox.flush(), webhooks.stop(), waking.stop()]),
     },
-    { name: 'calls', start: () => domain.recovery.recover(backend.hasSessions) },
+    { name: 'calls', start: () => domain.recovery.recover(backend.missing) },
     { name: 'the listener for operators', ...operators },
     // Nobody is let in before it is known whose tokens were taken back, and what products and keys there are.
     { name: 'tokens that were taken back', start: front.revoked.start, stop: front.revoked.stop },

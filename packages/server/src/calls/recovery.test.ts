@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { allMissing } from '../ports/missing-sessions.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
 import { createSystemClock } from '../time/clock.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
@@ -38,7 +39,7 @@ test('[RES3] a start asks about time only where a call’s time is over: to find
       clock: createSteadyClock(now),
       durations: { callerLostMs: 120_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 },
       finalsMs: 120_000,
-    }).recover(false)
+    }).recover(allMissing())
   await recover(later)
   expect(asked).toEqual([])
   await recover({ ...later, now: () => clock.now() + 46_000 })
@@ -57,7 +58,7 @@ test('[WS4] a start tells how calls ended before it, also where everybody was to
   const clock = createSystemClock()
   const later = { now: () => clock.now() + 20_000, monotonic: clock.monotonic }
   const after = await openDomain({ store: () => before.store, clock: later })
-  await after.recovery.recover(false)
+  await after.recovery.recover(allMissing())
   const back = await connectPeer(after, callee.actor.participant)
   await after.sessions.collectFinals(back.identity)
   expect(eventsOf(back)).toEqual(['call.cancelled'])
@@ -73,6 +74,6 @@ test('[ORD3] a session that another node wrote again after a start had looked he
   done(await before.calls.verb(callee.actor, 'connected', callUuid, null))
   isAway = false
   const after = await openDomain({ before })
-  await after.recovery.recover(false)
+  await after.recovery.recover(allMissing())
   expect(eventsOf(caller)).toEqual(['call.accepted', 'call.status', 'call.peer_away'])
 })

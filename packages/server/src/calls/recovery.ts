@@ -10,6 +10,7 @@ import {
   participantOf,
   placeOf,
   rungBy,
+  type Side,
   wasJoined,
 } from '../call/call.ts'
 import { byClock } from '../call/clock.ts'
@@ -18,6 +19,7 @@ import type { Delivery } from '../delivery/delivery.ts'
 import { sides } from '../delivery/handing-on.ts'
 import { acceptedPush } from '../delivery/notices.ts'
 import type { Ended, LiveCallReads } from '../ports/call-store.ts'
+import type { Missing, MissingSessions } from '../ports/missing-sessions.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import { newSessionId } from '../ports/session-id.ts'
 import type { Sessions } from '../ports/sessions.ts'
@@ -39,11 +41,11 @@ export interface RecoveryOptions {
 
 export interface Recovery {
   /**
-   * The service starts: nobody has a socket, live calls wait for their people [RES3]; nothing where other nodes serve.
-   * `hasSessions`: sessions are still known; then nobody looked after the clocks of their calls, and what the last node could
-   * not tell any more is in the outbox.
+   * The service starts: nobody has a socket, live calls wait for their people [RES3]; nothing where other nodes serve. If
+   * nothing is missing, nobody looked after the clocks of the calls, and what the last node could not tell any more is in the
+   * outbox.
    */
-  recover(hasSessions: boolean): Promise<void>
+  recover(missing: MissingSessions): Promise<void>
 }
 
 /** The calls that a start finds: they went on without their service. */
@@ -52,54 +54,65 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   const { expectBack, expectRung } = createExpected(options)
   const startClocks = createStartClocks(options)
 
-  async function recover(hasSessions: boolean): Promise<void> {
+  async function recover(missing: MissingSessions): Promise<void> {
+    let isDone = false
+    for (let next = await missing.next(); next !== undefined; next = await missing.next()) {
+      await makeUp(next)
+      await missing.made()
+      isDone = true
+    }
+    if (!isDone && nodes.others().length === 0) await recoverClocks()
+  }
+
+  /** Where a process that did this died, all of it may be done again. */
+  async function makeUp(missing: Missing): Promise<void> {
     const now = clock.now()
-    if (nodes.others().length > 0) return
-    if (hasSessions) return recoverClocks(now)
-    for await (const page of store.overPages(now - finalsMs)) await inBatches(page, (ended) => recoverEnded(ended))
-    for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, now))
+    for await (const page of store.overPages(now - finalsMs))
+      await inBatches(page, (ended) => recoverEnded(ended, missing))
+    for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, missing, now))
   }
 
   /** The lost clocks start in full [END3]. */
-  async function recoverClocks(now: number): Promise<void> {
+  async function recoverClocks(): Promise<void> {
+    const now = clock.now()
     for await (const page of store.livePages()) {
       await inBatches(page, (call) => startClocks(call, now, [nodes.self]))
     }
   }
 
-  async function recoverEnded({ call, step }: Ended): Promise<void> {
-    await expectBack(call)
-    if (call.calleePlace === null) await expectRung(call)
-    await delivery.tellAgain({ call, event: finalsOf(step.event) })
+  async function recoverEnded({ call, step }: Ended, missing: Missing): Promise<void> {
+    const { lost } = await expectBack(call, missing)
+    const rung = call.calleePlace === null ? await expectRung(call, missing) : 0
+    if (lost.length + rung > 0) await delivery.tellAgain({ call, event: finalsOf(step.event) })
   }
 
-  async function recoverCall(call: Call, now: number): Promise<void> {
+  async function recoverCall(call: Call, missing: Missing, now: number): Promise<void> {
     if (!isLive(call)) return
-    // If a session was there, what it has not heard is in the outbox.
-    if (!(await expectBack(call))) await adopt(call, now)
+    const { lost, wasThere } = await expectBack(call, missing)
+    if (!wasThere && call.status === 'ringing') await expectRung(call, missing)
+    if (lost.length > 0) await adopt(call, lost, missing, now)
     await startClocks(call, now, [])
   }
 
-  async function adopt(call: LiveCall, now: number): Promise<void> {
-    if (call.status === 'ringing') await expectRung(call)
-    await delivery.adopt(call)
-    if (call.status === 'accepted') {
+  async function adopt(call: LiveCall, lost: readonly Side[], missing: Missing, now: number): Promise<void> {
+    await delivery.adopt(call, lost)
+    if (call.status === 'accepted' && lost.includes('caller')) {
       // Nobody knows whether the caller heard it; a call that is connected proves that it did.
       await sessions.append(call.callerPlace.sessionId, acceptedPush(callKey(call), call))
     }
-    if (call.status !== 'ringing') await tellOthersRung(call, now)
+    if (call.status !== 'ringing' && lost.includes('callee')) await tellOthersRung(call, missing, now)
   }
 
   /**
    * The callee's other sessions may not have heard that the call was answered. Only if the device of the session that
    * answered tells it from them: it must never hear that the call is over for it.
    */
-  async function tellOthersRung(call: AnsweredCall, now: number): Promise<void> {
+  async function tellOthersRung(call: AnsweredCall, missing: Missing, now: number): Promise<void> {
     const { deviceId } = call.calleePlace
     // It rang nowhere [XFER1].
     if (wasJoined(call)) return
     if (deviceId === null || now - call.acceptedAt > finalsMs) return
-    await expectRung(call, deviceId)
+    await expectRung(call, missing, deviceId)
     const text = JSON.stringify({
       event: 'call.cancelled',
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
@@ -137,34 +150,42 @@ function createExpected({ sessions, clock }: RecoveryOptions) {
   const madeUp = new Set<string>()
 
   /**
-   * The holders of the places may come back: their logs are there again. Answers whether one of them was there: a node that was
-   * leaving wrote its sessions again, into a Redis that was still empty when this node looked.
+   * The holders of the places may come back: their logs are there again. Answers which sides' sessions were lost, and whether
+   * another one was there: a node that was leaving wrote its sessions again, into a Redis that was still empty when this node
+   * looked.
    */
-  async function expectBack(call: Call): Promise<boolean> {
+  async function expectBack(call: Call, { isOf, wasBegun }: Missing) {
+    const lost: Side[] = []
     let wasThere = false
     for (const side of sides) {
       const place = placeOf(call, side)
-      if (place === null) continue
+      if (place === null || !isOf(place.sessionId)) continue
       const { sessionId, deviceId } = place
       const step = { call: callKey(call) }
-      if ((await sessions.apply(sessionId, step)) !== undefined && !madeUp.has(sessionId)) {
+      if ((await sessions.apply(sessionId, step)) !== undefined && !madeUp.has(sessionId) && !wasBegun) {
         wasThere = true
         continue
       }
       madeUp.add(sessionId)
+      lost.push(side)
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       await sessions.apply(sessionId, { ...step, orOpen: { identity, at: clock.unjumped() } })
     }
-    return wasThere
+    return { lost, wasThere }
   }
 
-  /** Some sockets of the callee rang before the restart. It is only known on which device none of them was [WS4]. */
-  async function expectRung(call: Call, isNotOf?: string): Promise<void> {
-    for (const participant of rungBy(call)) await expectAt(participant, call, isNotOf)
+  /**
+   * Some sockets of the callee rang before the restart. It is only known on which device none of them was [WS4]. Answers of how
+   * many participants that is lost.
+   */
+  async function expectRung(call: Call, { isOf }: Missing, isNotOf?: string): Promise<number> {
+    const ids = rungBy(call).map((participant) => [newSessionId(participant), participant] as const)
+    const lost = ids.filter(([sessionId]) => isOf(sessionId))
+    for (const [sessionId, participant] of lost) await expectAt(sessionId, participant, call, isNotOf)
+    return lost.length
   }
 
-  async function expectAt(participant: Participant, call: Call, isNotOf?: string): Promise<void> {
-    const sessionId = newSessionId(participant)
+  async function expectAt(sessionId: string, participant: Participant, call: Call, isNotOf?: string): Promise<void> {
     const identity = { sessionId, participant, deviceId: undefined, extended: false, ...(isNotOf && { isNotOf }) }
     await sessions.apply(sessionId, {
       call: callKey(call),

@@ -1,6 +1,7 @@
 import { type Call, callKey, placeOf } from '../call/call.ts'
 import { callMark } from '../call/read.ts'
 import type { Timers } from '../ports/clock.ts'
+import type { MissingSessions } from '../ports/missing-sessions.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { createAskOwner } from './ask-owner.ts'
 import { createCallNews } from './call-news.ts'
@@ -74,8 +75,9 @@ export interface Cluster {
   canSave(): boolean
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
-  /** Answers whether the store may know sessions from before this start. */
-  start(): Promise<boolean>
+  start(): Promise<void>
+  /** Sessions from before this start of which the store knows nothing. */
+  readonly missing: MissingSessions
   /** Looks at once who lives, and whether the store still has what this node wrote. */
   look(): Promise<void>
   /** Resolves when everything that was sent to this node before is done and saved; rejects where it hears nothing for half a minute. */
@@ -111,11 +113,11 @@ export function createCluster(options: ClusterOptions): Cluster {
     async start() {
       saves.start()
       await inbox.start()
-      const wasUsed = await completeness.start()
+      await completeness.start()
       await living.start()
       own.startLooks()
-      return wasUsed
     },
+    missing: completeness.missing,
     look,
     async settled() {
       for (let round = 1; !(await inbox.heard()); round++)

@@ -1,11 +1,13 @@
 import type { Cancel, Timers } from '../ports/clock.ts'
+import type { MissingSessions } from '../ports/missing-sessions.ts'
 import { forgetOldest } from '../ports/oldest.ts'
 import { tagOfSessionId } from '../ports/session-id.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { Directory, Master } from './directory.port.ts'
+import type { Directory, Master, Saying } from './directory.port.ts'
+import { createMakingUp, type MakingUp } from './making-up.ts'
 
 export interface CompletenessOptions {
-  readonly directory: Pick<Directory, 'masters' | 'masterOf' | 'say' | 'said'>
+  readonly directory: Pick<Directory, 'masters' | 'masterOf' | 'say' | 'said' | 'maker' | 'made'>
   readonly node: string
   /** Those that may own sessions, as far as anybody knows. */
   readonly others: () => Iterable<string>
@@ -28,8 +30,9 @@ type IsOf = (sessionId: string) => boolean
  * last; each owner writes it again. Until all have, or are dead, a missing record is no proof of absence.
  */
 export interface Completeness {
-  /** Answers whether any node has written there what it owns: false of a store that is new, or was emptied. */
-  start(): Promise<boolean>
+  start(): Promise<void>
+  /** What nobody can write again, because all nodes that owned it are dead. */
+  readonly missing: MissingSessions
   /** Looks at each master: what this node owns is written again where it is not there. */
   look(): Promise<void>
   /**
@@ -60,8 +63,9 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
   const { directory, onError, timers } = options
   /** By the name of the master. */
   const parts = new Map<string, Part>()
-  const lookNow = createLook(options, parts)
-  let looking: Promise<boolean> | undefined
+  const makingUp = createMakingUp({ ...options, look, isComplete: (name) => isComplete(parts.get(name)) })
+  const lookNow = createLook(options, parts, makingUp)
+  let looking: Promise<void> | undefined
   let stopLooking: Cancel | undefined
 
   async function look(): Promise<void> {
@@ -78,14 +82,14 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
 
   return {
     async start() {
-      const wasUsed = await lookNow(true)
+      await lookNow(true)
       stopLooking = timers.every(lookMs, () => {
         look().catch((error) => {
           if (!(error instanceof StoreError)) onError(error)
         })
       })
-      return wasUsed
     },
+    missing: makingUp,
     look,
     async isWhole(tag, since, ms = waitMs) {
       if (await isBelieved(tag, since)) return true
@@ -102,13 +106,16 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
   }
 }
 
-/** Looks at each master, and notes in its part whether everybody has written there. Answers whether any node had. */
-function createLook(options: CompletenessOptions, parts: Map<string, Part>) {
+const isComplete = (part: Part | undefined) => part !== undefined && Number.isFinite(part.completeAt)
+
+/** Looks at each master, and notes in its part whether everybody has written there. */
+function createLook(options: CompletenessOptions, parts: Map<string, Part>, makingUp: Pick<MakingUp, 'isStarting'>) {
   const { directory, node, others, isDead, onForgotten, onGivenUp, onMissing, timers } = options
   const known = new Set<string>()
+  const say = (marker: string, word: string, how: Saying) =>
+    directory.say(marker, word, { ...how, serves: !makingUp.isStarting })
 
-  /** Answers whether any node had written there. */
-  async function lookAt({ name, marker, origin }: Master, isStart: boolean): Promise<boolean> {
+  async function lookAt({ name, marker, origin }: Master, isStart: boolean): Promise<void> {
     const last = parts.get(name)
     const part =
       last?.marker === marker && last.origin === origin
@@ -116,10 +123,10 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>) {
         : { marker, origin, completeAt: Number.POSITIVE_INFINITY }
     parts.set(name, part)
     let words = await directory.say(marker, '')
-    const wasUsed = words.size > 0
     if (words.get(node) !== origin) {
       part.completeAt = Number.POSITIVE_INFINITY
       if (!isStart) onMissing()
+      if (makingUp.isStarting && words.size === 0) await directory.maker(marker)
       words = await sayAgain(
         part,
         words.get(node),
@@ -127,8 +134,7 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>) {
         (id) => directory.masterOf(tagOfSessionId(id) ?? '') === name,
       )
     }
-    if (!Number.isFinite(part.completeAt)) await noteComplete(part, words)
-    return wasUsed
+    if (!isComplete(part)) await noteComplete(part, words)
   }
 
   async function noteComplete(part: Part, words: ReadonlyMap<string, string>): Promise<void> {
@@ -136,24 +142,23 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>) {
     const missing = [...known].filter((other) => words.get(other) !== origin)
     const areDead = await Promise.all(missing.map(isDead))
     const dead = missing.filter((_, i) => areDead[i])
-    if (dead.some((other) => words.get(other) !== gone)) await directory.say(marker, origin, false, dead)
+    if (dead.some((other) => words.get(other) !== gone)) await say(marker, origin, { dead })
     if (missing.length === dead.length) part.completeAt = timers.monotonic()
   }
 
   async function sayAgain({ marker, origin }: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
     if (!isStart && word !== gone) await onForgotten(isOf)
-    const words = await directory.say(marker, origin, isStart)
+    const words = await say(marker, origin, { isForced: isStart })
     if (words.get(node) !== gone) return words
     await onGivenUp(isOf)
-    return directory.say(marker, origin, true)
+    return say(marker, origin, { isForced: true })
   }
 
-  return async (isStart: boolean): Promise<boolean> => {
+  return async (isStart: boolean): Promise<void> => {
     for (const other of others()) if (other !== node) known.add(other)
     forgetOldest(known, mostNodes)
     const masters = await directory.masters()
     for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)
-    const wereUsed = await Promise.all(masters.map((master) => lookAt(master, isStart)))
-    return wereUsed.includes(true)
+    await Promise.all(masters.map((master) => lookAt(master, isStart)))
   }
 }

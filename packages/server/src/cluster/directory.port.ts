@@ -59,6 +59,13 @@ export interface Master {
   readonly marker: string
 }
 
+/** How a node says its word. */
+export interface Saying {
+  readonly isForced?: boolean
+  readonly serves?: boolean
+  readonly dead?: readonly string[]
+}
+
 /**
  * Which sessions there are, and who owns them, as one node asks for it. Everything rejects with a `StoreError`. The servers may
  * be emptied or replaced by replicas that lack the end: whether a missing row can be believed, `cluster/completeness.ts` says.
@@ -81,12 +88,20 @@ export interface Directory {
   masterOf(tag: string): string
   /**
    * The words of all nodes at a marker. This node says `word` there first: if it had said something else before and was
-   * not told to be gone meanwhile, or where `isForced`; '' says nothing. Those in `dead` are said to be gone.
+   * not told to be gone meanwhile, or where `isForced`; '' says nothing. Those in `dead` are said to be gone. Where this node
+   * `serves`, nobody has to make up sessions any more.
    */
-  say(marker: string, word: string, isForced?: boolean, dead?: readonly string[]): Promise<ReadonlyMap<string, string>>
+  say(marker: string, word: string, how?: Saying): Promise<ReadonlyMap<string, string>>
   /**
    * The word of this node there; null if the server does not know it, or if it is older than a takeover or restart of the
    * server.
    */
   said(marker: string): Promise<string | null>
+  /**
+   * Which node makes up the sessions of a master that was emptied; undefined if nobody has to. This node begins to where no
+   * node has said anything at the marker, or where that was still for `dead` to do.
+   */
+  maker(marker: string, dead?: string): Promise<string | undefined>
+  /** Nobody has to any more. */
+  made(marker: string): Promise<void>
 }

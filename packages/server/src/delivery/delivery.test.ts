@@ -406,9 +406,17 @@ test('while the sessions cannot be reached it is undelivered, until somebody cat
 
 test('what was adopted at the start has been told before', () => {
   const { delivery, told, call, invited } = setUp()
-  delivery.adopt(call as LiveCall)
+  delivery.adopt(call as LiveCall, ['caller'])
   delivery.catchUp(invited.call)
   expect(told).toEqual([])
+})
+
+test('[ORD3] what was adopted at the start for one side may be left for the other', async () => {
+  const { delivery, told, commit, call, invited } = setUp()
+  commit(invited)
+  delivery.adopt(call as LiveCall, [])
+  await delivery.catchUp(invited.call)
+  expect(told).toEqual(['call.ringing'])
 })
 
 test('a call that ended elsewhere, and nobody said so, is forgotten; one that has just begun is not', () => {

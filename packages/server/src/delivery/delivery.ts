@@ -1,4 +1,4 @@
-import { type Call, type CallRef, callKey, type LiveCall, type Side } from '../call/call.ts'
+import { type Call, type CallRef, callKey, type LiveCall, placeOf, type Side } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Nodes } from '../ports/nodes.ts'
@@ -22,8 +22,11 @@ export interface Delivery extends Pick<KnownCalls, 'hear' | 'learn' | 'sweep'> {
    * one.
    */
   apply(step: Step, first?: Promise<void>): MaybePromise<boolean>
-  /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
-  adopt(call: LiveCall): MaybePromise<void>
+  /**
+   * Takes over a call from the store: at start, where nobody else will. The sessions of the sides in `lost` are made up, and
+   * count as told. If the other one is known, what it has yet to hear is in the outbox.
+   */
+  adopt(call: LiveCall, lost: readonly Side[]): MaybePromise<void>
   /** Hands on a step again at start, whichever sessions had it before: no session is known any more. */
   tellAgain(step: Step): MaybePromise<boolean>
   /** Hands on what was committed to a call and not handed on by anybody. */
@@ -106,12 +109,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     sweep: known.sweep,
     apply,
     appendToPlace: places.append,
-    adopt(call) {
+    adopt(call, lost) {
       const key = callKey(call)
       learn(call)
       const how = { holds: true, gate: call.status === 'ringing' }
-      const holds = sides.map((side) => places.apply(key, call, side, how))
-      return andThen(allDone(holds), () => hear(key, call.version))
+      const holds = lost.map((side) => places.apply(key, call, side, how))
+      const isTold = sides.every((side) => placeOf(call, side) === null || lost.includes(side))
+      return andThen(allDone(holds), () => (isTold ? hear(key, call.version) : undefined))
     },
     tellAgain(step) {
       const key = callKey(step.call)

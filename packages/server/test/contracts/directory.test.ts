@@ -40,3 +40,27 @@ test('[END3] what a node had said to a server counts no more once that server ha
   expect(await directory.say(marker, '')).toEqual(new Map([['one', origin]]))
   expect(await directory.said(marker)).toBeNull()
 })
+
+test('[RES3] of a server that was emptied one node makes up the sessions, until another takes that over, or nobody has to', async () => {
+  await store.client.flushall()
+  const [one, two, three] = ['one', 'two', 'three'].map((node) => createRedisDirectory(store, node))
+  const [{ marker, origin }] = (await one!.masters()) as [Master]
+  expect(await Promise.all([one!.maker(marker), two!.maker(marker)])).toEqual(['one', 'one'])
+  await one!.say(marker, origin)
+  await two!.say(marker, origin)
+  // Only one of those who saw that it died.
+  expect([await two!.maker(marker, 'one'), await three!.maker(marker, 'one')]).toEqual(['two', 'two'])
+  await two!.made(marker)
+  expect([await two!.maker(marker), await three!.maker(marker, 'two')]).toEqual([undefined, undefined])
+})
+
+test('[RES4] a node that serves says its word on a server that was emptied: nobody makes up its sessions', async () => {
+  await store.client.flushall()
+  const [one, two] = ['one', 'two'].map((node) => createRedisDirectory(store, node))
+  const [{ marker, origin }] = (await one!.masters()) as [Master]
+  expect(await two!.maker(marker)).toBe('two')
+  await two!.say(marker, origin, { isForced: true })
+  expect(await two!.maker(marker)).toBe('two')
+  await one!.say(marker, origin, { serves: true })
+  expect(await two!.maker(marker)).toBeUndefined()
+})

@@ -92,13 +92,11 @@ export function createBackend(options: BackendOptions) {
     },
   }
 
-  /** Resolves to whether Redis had earlier sessions. */
-  async function start(): Promise<boolean> {
-    const hasSessions = await cluster.start()
+  async function start(): Promise<void> {
+    await cluster.start()
     await members.start()
     fallen.start()
     await cluster.sessions.sweep(members.clock.now() - members.jumps.sum())
-    return hasSessions
   }
 
   async function close(): Promise<void> {

@@ -65,10 +65,10 @@ export class SimulatedNode {
 
   /** In the order of `openShared` in `backend.ts`, and of `server.ts`. */
   async start(): Promise<void> {
-    const hasSessions = await this.backend.start()
+    await this.backend.start()
     const domain = this.openDomain()
     this.domain = domain
-    await domain.recovery.recover(hasSessions)
+    await domain.recovery.recover(this.backend.cluster.missing)
     this.gateway = this.openGateway(domain)
     await this.backend.members.serve()
     this.state = 'ready'

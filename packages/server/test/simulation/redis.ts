@@ -1,5 +1,5 @@
 import type { Copies, Refusal, SessionWrite } from '../../src/cluster/copies.port.ts'
-import type { Copy, Directory, Master, Row, RowFields } from '../../src/cluster/directory.port.ts'
+import type { Copy, Directory, Master, Row, RowFields, Saying } from '../../src/cluster/directory.port.ts'
 import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
 import type { Host, Scheduler } from './scheduler.ts'
 import { Holders } from './signs.ts'
@@ -56,6 +56,8 @@ const copyOf = ({ sessions, index, inboxes, alive, words }: Content): Content =>
 })
 
 const marker = 'marker'
+/** Where the words say which node makes up sessions. */
+const maker = 'maker'
 /** A client that tried to go on with a session of which there is no copy leaves a trace for this time, in ms. */
 const tombMs = 60_000
 
@@ -253,9 +255,10 @@ export class RedisWorld extends Server {
   }
 
   /** As `written.lua`. */
-  say(node: string, word: string, isForced: boolean, dead: readonly string[]): Map<string, string> {
+  say(node: string, word: string, { isForced = false, serves = false, dead = [] }: Saying): Map<string, string> {
     const { words } = this.content
     if (word !== '' && (isForced || words.get(node) !== 'gone')) words.set(node, word)
+    if (word !== '' && serves) words.delete(maker)
     for (const other of dead) if (words.get(other) !== word) words.set(other, 'gone')
     return new Map(words)
   }
@@ -263,6 +266,17 @@ export class RedisWorld extends Server {
   /** As `said.lua`. */
   said(node: string): string | null {
     return this.content.words.get(node) === this.origin ? this.origin : null
+  }
+
+  /** As `maker.lua`. */
+  maker(node: string, dead: string | undefined): string | undefined {
+    const { words } = this.content
+    if (words.size === 0 || (dead !== undefined && words.get(maker) === dead)) words.set(maker, node)
+    return words.get(maker)
+  }
+
+  made(): void {
+    this.content.words.delete(maker)
   }
 
   masters(): Master[] {
@@ -298,8 +312,10 @@ export function redisPorts(world: RedisWorld, node: string, host: Host, way: Way
         }),
       masters: () => way.send(() => world.masters()),
       masterOf: () => '',
-      say: (_, word, isForced = false, dead = []) => way.send(() => world.say(node, word, isForced, dead)),
+      say: (_, word, how = {}) => way.send(() => world.say(node, word, how)),
       said: () => way.send(() => world.said(node)),
+      maker: (_, dead) => way.send(() => world.maker(node, dead)),
+      made: () => way.send(() => world.made()),
     },
     copies: {
       partOf: () => '',

@@ -35,8 +35,9 @@ export function createRedisDirectory(store: Store, node: string): Directory {
     },
     masters: store.masters,
     masterOf: store.masterOf,
-    async say(marker, word, isForced = false, dead = []) {
-      const all = (await store.run('written', [marker], [node, word, isForced ? '1' : '', ...dead])) as string[]
+    async say(marker, word, { isForced, serves, dead = [] } = {}) {
+      const args = [node, word, isForced ? '1' : '', serves ? '1' : '', ...dead]
+      const all = (await store.run('written', [marker], args)) as string[]
       return new Map(
         Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i] ?? '', all[2 * i + 1] ?? ''] as const),
       )
@@ -44,6 +45,13 @@ export function createRedisDirectory(store: Store, node: string): Directory {
     async said(marker) {
       const [word = null] = (await store.run('said', [marker], [node])) as string[]
       return word
+    },
+    async maker(marker, dead = '') {
+      const [maker] = (await store.run('maker', [marker], [node, dead])) as string[]
+      return maker
+    },
+    async made(marker) {
+      await store.run('maker', [marker], ['', ''])
     },
   }
 }

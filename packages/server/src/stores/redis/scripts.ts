@@ -11,6 +11,7 @@ export type Reply = (string | number | string[])[]
 const scriptNames = [
   'claim',
   'consume',
+  'maker',
   'nodes',
   'post',
   'refund',
