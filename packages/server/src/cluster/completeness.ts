@@ -155,7 +155,11 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>, maki
   }
 
   return async (isStart: boolean): Promise<void> => {
+    const before = known.size
     for (const other of others()) if (other !== node) known.add(other)
+    // The first look of a start knows nobody: what it found complete has yet to be.
+    if (makingUp.isStarting && known.size > before)
+      for (const part of parts.values()) part.completeAt = Number.POSITIVE_INFINITY
     forgetOldest(known, mostNodes)
     const masters = await directory.masters()
     for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)
