@@ -31,7 +31,7 @@ const groups: readonly (readonly [title: string, paths: readonly string[]])[] = 
   ['REST API', ['reference/rest/']],
   ['WebSocket messages', ['reference/websocket/']],
   ['Running it', ['deployment', 'operations', 'generated/configuration', 'scaling']],
-  ['What it stands', ['reliability', 'benchmarks', 'security', 'asvs', 'reporting']],
+  ['What it stands', ['reliability', 'benchmarks', 'benchmark-results', 'security', 'asvs', 'reporting']],
   ['Inside', ['architecture', 'packages/', 'decisions/']],
 ]
 
