@@ -26,7 +26,7 @@ async function addAsset(file: string, text: string): Promise<void> {
 const { success, logs } = await Bun.build({
   root,
   // The first is what runs; the second is started as a thread.
-  entrypoints: [`${service}/src/main.ts`, `${service}/src/stores/sqlite/write-worker.ts`, ...assets].map((file) =>
+  entrypoints: [`${service}/src/executable.ts`, `${service}/src/stores/sqlite/write-worker.ts`, ...assets].map((file) =>
     resolve(root, file),
   ),
   loader: { '.sql': 'file', '.lua': 'file', '.page': 'file' },

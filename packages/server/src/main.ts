@@ -1,5 +1,4 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
-import { allocatorSettings } from '../bin/allocator.mjs'
 import description from '../package.json' with { type: 'json' }
 import { listenForAdmin } from './admin.ts'
 import { backUp, checkStores, countersOfProcess, migrate, openStore } from './backend.ts'
@@ -179,18 +178,6 @@ async function finish(stream: NodeJS.WriteStream): Promise<void> {
   await new Promise<void>((resolve) => stream.end(() => resolve()))
 }
 
-/** The executable has no launcher that sets them: it begins once more, as the same process. */
-function becomeWithAllocatorSettings(args: readonly string[]): void {
-  const isSet = Object.keys(allocatorSettings).every((name) => process.env[name] !== undefined)
-  if (!isExecutable || args[0] !== 'serve' || isSet || process.execve === undefined) return
-  try {
-    process.execve(process.execPath, [process.execPath, ...args], { ...allocatorSettings, ...process.env })
-  } catch {
-    // It may not be allowed to: then it goes on without them.
-  }
-}
-
-becomeWithAllocatorSettings(process.argv.slice(2))
 const streams = [process.stdout, process.stderr]
 for (const stream of streams) stream.on('error', () => {})
 const exitCode = await runCommandLine(process.argv.slice(2), surroundings)
