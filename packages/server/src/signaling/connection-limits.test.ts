@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { errorBody } from '@ringwire/protocol/errors'
 import { encodeError } from './answer.ts'
-import { connection, flush, pong, reset, session, world } from './connection.fixture.ts'
+import { connection, flush, pong, reset, session, timing, world } from './connection.fixture.ts'
 import type { Connection } from './connection.ts'
 
 beforeEach(reset)
@@ -143,10 +143,35 @@ test('[WS7] what a socket owes is counted for the process, and no more when it i
 
 test('[WS7] what waits unsent without a message of ours, as answers to its pings, counts as well', () => {
   const it = connection()
+  it.tick(world.now)
   world.unsent = 1024 * 1024
+  it.pinged()
   it.tick(world.now)
   expect(world.wire).toEqual([])
   world.unsent++
   it.tick(world.now)
   expect(world.wire).toEqual(['close 4008'])
+})
+
+test('a socket is measured until nothing waits in it, and again when something was written that did not go at once', () => {
+  const it = connection()
+  const measured = () => {
+    const before = world.measured
+    it.tick(world.now)
+    return world.measured - before
+  }
+  expect([measured(), measured()]).toEqual([1, 0])
+  it.send('1')
+  flush(it)
+  expect(measured()).toBe(0)
+  world.unsent = 10
+  it.send('2')
+  flush(it)
+  expect([measured(), measured()]).toEqual([1, 1])
+  world.unsent = 0
+  expect([measured(), measured()]).toEqual([1, 0])
+  expect(world.unsentInAll).toBe(0)
+  world.now += timing.pingIntervalMs
+  world.unsent = 10
+  expect([measured(), measured()]).toEqual([0, 1])
 })

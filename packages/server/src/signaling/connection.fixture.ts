@@ -22,7 +22,7 @@ export const session: SignalingSession = {
   expiresAt: 0,
   extended: false,
 }
-const timing: ConnectionTiming = { pingIntervalMs: 25_000, pongTimeoutMs: 10_000, probeTimeoutMs: 20 }
+export const timing: ConnectionTiming = { pingIntervalMs: 25_000, pongTimeoutMs: 10_000, probeTimeoutMs: 20 }
 
 export const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
 
@@ -34,6 +34,8 @@ interface World {
   unsent: number
   /** The sum of the reports of that. */
   unsentInAll: number
+  /** How often the socket was asked for that. */
+  measured: number
   now: number
   proven: number[]
   rung: string[]
@@ -58,6 +60,7 @@ const fresh = (): World => ({
   pings: [],
   unsent: 0,
   unsentInAll: 0,
+  measured: 0,
   now: 0,
   proven: [],
   rung: [],
@@ -97,12 +100,22 @@ export function connection(messageRate: { perSecond: number; burst: number } | n
     handleEarly: () => undefined,
     aboutOf: (text) => [text],
   }
+  const sent = (bytes: number) => (world.unsent === 0 ? bytes : -1)
   const socket: Socket = {
-    send: (text) => world.wire.push(text),
-    ping: (data) => world.pings.push(data),
+    send(text) {
+      world.wire.push(text)
+      return sent(text.length)
+    },
+    ping(data) {
+      world.pings.push(data)
+      return sent(data.length)
+    },
     cork: (send) => send(),
     close: (code) => void world.wire.push(`close ${code}`),
-    getBufferedAmount: () => world.unsent,
+    getBufferedAmount() {
+      world.measured++
+      return world.unsent
+    },
   }
   return new Connection(socket, who, {
     dispatch,

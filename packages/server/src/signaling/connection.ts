@@ -308,6 +308,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** A ping of the client; it was answered already. */
   pinged(): void {
     if (this.state !== 'open') return
+    this.outlet.answered()
     const now = this.context.timers.monotonic()
     if (this.gateAt(now)?.control(now) === false) this.close(4429, 'too many pings')
   }

@@ -5,7 +5,9 @@ import { dropReplies, markVolatile } from './replies.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
 export interface Socket {
+  /** How many bytes were sent; 0 or less where some wait, or were dropped. */
   send(text: string): number
+  /** The same. */
   ping(data: Uint8Array): number
   cork<T>(send: () => T): T
   /** Says so at once by the close event; Bun lets go of the connection a few seconds later, whatever the client does. */
@@ -87,6 +89,8 @@ export class Outlet {
   private hasSealedEvent = false
   private sealedReply = 0
   private unsent = 0
+  /** Something may wait in the socket: it was found so, or something was written since. An idle one is not asked each time. */
+  private mayWait = true
   private pingCounter = 0
   private pings: OutstandingPing[] | undefined
   private lastPingAt: number
@@ -200,7 +204,7 @@ export class Outlet {
 
   /** With the time: a ping goes along where one is due, in one write. */
   private write(now?: number): void {
-    const { sealed, socket } = this
+    const { sealed } = this
     if (!this.owner.isOpen) return
     this.hasSealedEvent = false
     this.written = this.sealedSeq
@@ -209,14 +213,19 @@ export class Outlet {
     if (sealed === undefined && !pings) return
     this.sealed = undefined
     this.sealedLength = 0
-    if (sealed?.length === 1 && !pings) socket.send(sealed[0]!)
-    else {
-      socket.cork(() => {
-        for (const text of sealed ?? []) socket.send(text)
-        if (pings) this.ping(now, unprovenPush)
-      })
-    }
-    this.checkUnsent()
+    if (this.sendAll(sealed ?? [], pings ? now : undefined)) this.counted(0)
+    else this.checkUnsent()
+  }
+
+  /** In one go, with a ping at that time. Answers whether it is known that nothing waits. */
+  private sendAll(texts: readonly string[], pingAt: number | undefined): boolean {
+    const [first = ''] = texts
+    if (texts.length === 1 && pingAt === undefined) return this.socket.send(first) > 0
+    this.socket.cork(() => {
+      for (const text of texts) this.socket.send(text)
+      if (pingAt !== undefined) this.ping(pingAt, unprovenPush)
+    })
+    return false
   }
 
   /** Answers to pings of the client wait there, too: they are nobody's writes [WS7]. */
@@ -232,6 +241,7 @@ export class Outlet {
   }
 
   private counted(bytes: number): void {
+    this.mayWait = bytes > 0
     if (bytes === this.unsent) return
     this.owner.onUnsent(bytes - this.unsent)
     this.unsent = bytes
@@ -244,6 +254,11 @@ export class Outlet {
     return isUrgent || now - this.lastPingAt >= proofIntervalMs || this.written - this.pingedSeq >= proofPushes
   }
 
+  /** A ping of the client was answered, and the answer may wait. */
+  answered(): void {
+    this.mayWait = true
+  }
+
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
   allow(ms: number): void {
     this.pings = this.pings?.map((ping) => ({ ...ping, sentAt: ping.sentAt + ms }))
@@ -251,7 +266,7 @@ export class Outlet {
 
   /** Looks after the signs of life. */
   tick(now: number): void {
-    this.checkUnsent()
+    if (this.mayWait) this.checkUnsent()
     const oldest = this.pings?.[0]
     if (oldest !== undefined && now - oldest.sentAt >= this.timing.pongTimeoutMs)
       this.owner.close(4408, 'no pong', oldest.cause)
@@ -277,7 +292,7 @@ export class Outlet {
     this.pings.push({ counter: this.pingCounter, ...proves, sentAt: now, cause })
     const payload = new Uint8Array(4)
     new DataView(payload.buffer).setUint32(0, this.pingCounter)
-    this.socket.ping(payload)
+    if (this.socket.ping(payload) <= 0) this.mayWait = true
   }
 
   /** False for a pong that answers no ping of ours: that proves nothing. */
