@@ -91,7 +91,7 @@ const sampleMs = 1_000
 /** Reading the folder takes at most this share of the time, and less while under half of the limit is open. */
 const sampleShare = { far: 0.001, near: 0.01 }
 /** While under half of the limit is open, a count that costs little is this old at most, in ms. */
-const farMs = 10
+const farMs = 500
 const usualRestMs = (isFar: boolean, tookMs: number) =>
   Math.max(sampleMs, tookMs / (isFar ? sampleShare.far : sampleShare.near))
 
