@@ -120,7 +120,7 @@ const ofDelivery: readonly Mutation[] = [
     file: handoffs,
     find: 'await sink.retire()',
     put: '',
-    from: 49,
+    from: 60,
   },
   {
     name: 'a save that was refused counts as one',
@@ -205,6 +205,7 @@ const ofDelivery: readonly Mutation[] = [
     file: places,
     find: 'for (const push of held) append(session, untaken(push))',
     put: 'for (const push of held.slice(1)) append(session, untaken(push))',
+    from: 21,
   },
   {
     name: 'an old step moves a place back',

@@ -230,9 +230,11 @@ export class RedisWorld extends Server {
     this.content.inboxes.set(to, [...this.lettersAfter(to, id)])
   }
 
-  /** Resolves when something comes for a node. */
-  nextLetter(to: string): Promise<void> {
-    return new Promise((resolve) => this.listeners.set(to, resolve))
+  /** What came after a letter. If that is nothing, the reader waits from then on, and misses nothing: `next` resolves. */
+  readLetters(to: string, id: number): { letters: readonly Letter[]; next: Promise<void> } {
+    const letters = this.lettersAfter(to, id)
+    if (letters.length > 0) return { letters, next: Promise.resolve() }
+    return { letters, next: new Promise((resolve) => this.listeners.set(to, resolve)) }
   }
 
   /** Nobody can go on with it: it is as if it had never been. */
@@ -337,8 +339,8 @@ function createPost(world: RedisWorld, node: string, host: Host, way: Way, readi
     while (!isStopped) {
       const from = lastId
       try {
-        const letters = await reading.send(() => world.lettersAfter(node, from))
-        if (letters.length === 0) await Promise.race([host.timers.sleep(idleMs), world.nextLetter(node)])
+        const { letters, next } = await reading.send(() => world.readLetters(node, from))
+        if (letters.length === 0) await Promise.race([host.timers.sleep(idleMs), next])
         await onRead()
         const last = letters.at(-1)
         if (last === undefined || from !== lastId) continue
