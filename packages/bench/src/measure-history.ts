@@ -109,7 +109,7 @@ async function timesOf(port: number, calls: number): Promise<Times> {
   return times
 }
 
-/** The path of the page that comes so many pages later, or of the last one. */
+/** The path of the page that comes `pages` pages after the first one, or of the last page. */
 async function nextPage(port: number, first: string, pages: number): Promise<string> {
   let path = first
   for (let n = 0; n < pages; n++) {

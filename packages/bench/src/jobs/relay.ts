@@ -14,7 +14,7 @@ import { whileItFalls } from './patience.ts'
 import { Schedule } from './schedule.ts'
 
 const SETUP_MS = 20_000
-/** What nothing follows for so long is taken for lost. */
+/** A message counts as lost if no other arrived for this time. */
 const PATIENCE_MS = 10_000
 
 /** One end of a pair. */

@@ -8,7 +8,7 @@ import { type Prepared, plainResult, type TalkJob } from './job.ts'
 import { whileItFalls } from './patience.ts'
 
 const SETUP_MS = 30_000
-/** A flood may hold up messages for so long. */
+/** A flood may hold up a message for this time. */
 const PATIENCE_MS = 20_000
 /** Each call has a message in every period, from its two sides in turn. */
 const PERIOD_MS = 50

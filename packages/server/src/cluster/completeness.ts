@@ -31,7 +31,7 @@ type IsOf = (sessionId: string) => boolean
  */
 export interface Completeness {
   start(): Promise<void>
-  /** What nobody can write again, because all nodes that owned it are dead. */
+  /** Sessions that no node can write again, because all nodes that owned them are dead. */
   readonly missing: MissingSessions
   /** Looks at each master: what this node owns is written again where it is not there. */
   look(): Promise<void>

@@ -270,7 +270,7 @@ export class Person {
     }
   }
 
-  /** Who is handed over may hear of the new call after having asked for its end [XFER1]. */
+  /** A person who is handed over may hear of the new call after having asked for its end [XFER1]. */
   private async endUnknown(callUuid: string): Promise<void> {
     const { error } = await this.insist('call.end', { call_uuid: callUuid })
     if (error === undefined) this.calls.get(callUuid)?.end()
