@@ -5,8 +5,8 @@ import { somebody } from '../ports/sessions.fixture.ts'
 import type { Master } from './directory.port.ts'
 import { createMakingUp } from './making-up.ts'
 
-/** Servers that were emptied, or not, and the nodes that start on them. */
-function setUp(emptied: readonly string[], used: readonly string[] = []) {
+/** Servers that were emptied, or not, and the nodes that start on them. `onWait` hears of each wait of a node. */
+function setUp(emptied: readonly string[], used: readonly string[] = [], onWait: () => void = () => {}) {
   const makers = new Map<string, string>()
   const untouched = new Set(emptied)
   const dead = new Set<string>()
@@ -38,6 +38,7 @@ function setUp(emptied: readonly string[], used: readonly string[] = []) {
       timers: {
         sleep: async () => {
           waits++
+          onWait()
           await Bun.sleep(0)
         },
       },
@@ -54,7 +55,8 @@ function mastersIn(missing: Missing | undefined, masterOf: (tag: string) => stri
 }
 
 test('[RES3] of nodes that start at once on a server that was emptied one makes up its sessions, and the others wait for that', async () => {
-  const { start, masterOf } = setUp(['a'])
+  const waited = Promise.withResolvers<void>()
+  const { start, masterOf } = setUp(['a'], [], waited.resolve)
   const [one, two] = [start('one'), start('two')]
   const missing = await one.next()
   expect(mastersIn(missing, masterOf)).toEqual(['a'])
@@ -64,7 +66,7 @@ test('[RES3] of nodes that start at once on a server that was emptied one makes 
     isOver = true
     return next
   })
-  await Bun.sleep(5)
+  await waited.promise
   expect([isOver, two.isStarting]).toEqual([false, true])
   await one.made()
   expect([await one.next(), await other]).toEqual([undefined, undefined])
@@ -99,15 +101,16 @@ test('[RES3] nothing was emptied: a start waits for nothing', async () => {
 })
 
 test('[RES4] a node that serves writes again what it owns: nothing is made up', async () => {
-  const { start, makers, complete } = setUp(['a'])
+  const seen: (string | undefined)[] = []
+  const { start, makers, complete } = setUp(['a'], [], () => {
+    seen.push(makers.get('a'))
+    // As the other node says its word there.
+    makers.delete('a')
+    complete.add('a')
+  })
   complete.clear()
-  const next = start('one').next()
-  await Bun.sleep(5)
-  expect(makers.get('a')).toBe('one')
-  // As the other node says its word there.
-  makers.delete('a')
-  complete.add('a')
-  expect(await next).toBeUndefined()
+  expect(await start('one').next()).toBeUndefined()
+  expect(seen).toEqual(['one'])
 })
 
 test('[RES4] a node that lives, and cannot write again what it owns, serves all the same: nothing is made up', async () => {

@@ -169,6 +169,7 @@ function registerWritten({ service, receiver }: Parts): void {
     await says(pair.caller, call, resumed)
     await until('the hold is over', async () => (await entriesOf(service(), call)).length === 3)
     const { caller_ms } = await heldOf(call)
+    await until('the callee held it for longer', async () => (await heldOf(call)).callee_ms > caller_ms)
     await pair.callee.request('call.end', { call_uuid: call })
     await until('the end is told', () => hookOf(call) !== undefined)
     const held = await heldOf(call)
