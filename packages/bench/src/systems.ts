@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@ringwire/testkit/ports'
-import { allocatorSettings } from '../../server/bin/allocator.mjs'
+import { runtimeSettings } from '../../server/bin/runtime-settings.mjs'
 import { bareBun } from './dialects/bare-bun.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { acknowledged, extended } from './dialects/extended.ts'
@@ -117,7 +117,7 @@ function ringwireSettings(dataDirectory: string, limited: boolean): Record<strin
     RINGWIRE_DATA_DIR: dataDirectory,
     RINGWIRE_BOOTSTRAP_KEYS: bootstrapKey(productKey),
     // As its launcher, and the executable.
-    ...allocatorSettings,
+    ...runtimeSettings,
   }
   if (limited) return settings
   return {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
-import { allocatorSettings } from './allocator.mjs'
+import { runtimeSettings } from './runtime-settings.mjs'
 
 /** The service reads this descriptor, which is a pipe, and ends with the other end of it (src/cli/worker-process.ts). */
 const pipeOption = '--as-child-of-the-launcher'
@@ -63,7 +63,7 @@ export function launch({ program, main, args, env = process.env, links = linksTo
   const isService = args[0] === 'serve'
   const child = spawn(program, isService ? [main, 'serve', pipeOption, ...args.slice(1)] : [main, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', ...(isService ? ['pipe'] : [])],
-    env: { ...allocatorSettings, ...env },
+    env: { ...runtimeSettings, ...env },
   })
   let isTold = false
   const tell = (signal) => {

@@ -4,8 +4,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { allocatorSettings } from './allocator.mjs'
 import { launch, linksToNpm } from './launch.mjs'
+import { runtimeSettings } from './runtime-settings.mjs'
 
 const main = join(dirname(dirname(fileURLToPath(import.meta.url))), 'src', 'main.ts')
 const args = process.argv.slice(2)
@@ -39,7 +39,7 @@ function become(program) {
   // It is an experiment in Node; the warning would only puzzle.
   process.removeAllListeners('warning')
   try {
-    process.execve(program, [program, main, ...args], { ...allocatorSettings, ...process.env })
+    process.execve(program, [program, main, ...args], { ...runtimeSettings, ...process.env })
   } catch {
     // Then as a child.
   }

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '@ringwire/testkit/patience'
+import { runtimeSettings } from '../../bin/runtime-settings.mjs'
 import { launcher } from './command.ts'
 
 const root = join(import.meta.dir, '..', '..', '..', '..')
@@ -88,19 +89,22 @@ for (const [name, { command, ...patterns }] of Object.entries({ npx, 'npm start'
   })
 }
 
-describe("the settings of the runtime's allocator", () => {
+describe('the settings of the runtime', () => {
   test.each([npx, npm])(
     'are set by $command',
     async ({ command }) => {
       await start(command)
-      expect(environmentOf(pidOf(/main\.ts serve/))).toContain('MIMALLOC_PURGE_DELAY=10000')
+      const environment = environmentOf(pidOf(/main\.ts serve/))
+      for (const [name, value] of Object.entries(runtimeSettings)) expect(environment).toContain(`${name}=${value}`)
     },
     240_000,
   )
 
   test('may be set by whoever starts it', async () => {
     await start(['node', launcher, 'serve'], { MIMALLOC_PURGE_DELAY: '0' })
-    expect(environmentOf(pidOf(/main\.ts serve/))).toContain('MIMALLOC_PURGE_DELAY=0')
+    const environment = environmentOf(pidOf(/main\.ts serve/))
+    expect(environment).toContain('MIMALLOC_PURGE_DELAY=0')
+    expect(environment).toContain('BUN_JSC_useWarmUpMarkedBlocks=0')
   }, 240_000)
 })
 

@@ -9,6 +9,7 @@ import { until } from '@ringwire/testkit/patience'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
 import { makePageFile, type PageFile } from '../../../demo/src/backend/page-files.ts'
+import { runtimeSettings } from '../../bin/runtime-settings.mjs'
 import * as operators from '../../src/operators/page-files.ts'
 import { adminUrlOf, metricsOf } from '../admin/observed.ts'
 import { loadSqlite, recordings } from '../fixtures/load.ts'
@@ -75,15 +76,13 @@ describe('the executable', () => {
     expect(await service.terminate()).toBe(0)
   })
 
-  test("it sets the runtime's allocator, where nobody has, and stays the process that was started", async () => {
-    for (const [given, set] of [
-      [{}, '10000'],
-      [{ MIMALLOC_PURGE_DELAY: '0' }, '0'],
-    ] as const) {
+  test("it sets the runtime's settings, where nobody has, and stays the process that was started", async () => {
+    for (const given of [{}, { MIMALLOC_PURGE_DELAY: '0' }]) {
       const service = await start(given)
       // The pid is that of the process that the test started.
       const environment = readFileSync(`/proc/${service.pid}/environ`, 'utf8').split('\0')
-      expect(environment).toContain(`MIMALLOC_PURGE_DELAY=${set}`)
+      const set = { ...runtimeSettings, ...given }
+      for (const [name, value] of Object.entries(set)) expect(environment).toContain(`${name}=${value}`)
       expect(await service.terminate()).toBe(0)
     }
   })
