@@ -63,7 +63,7 @@ test('[WS6] ten times the text takes about ten times as long, however its quotes
   for (const unit of ['[]', '{}', '"a"', '\\', '\\"', '"\\\\"', '"\\"']) {
     const best = (length: number) => {
       const text = `["${unit.repeat(length / unit.length)}`
-      // So many that it is compiled in one of them, and nothing else runs, also where the machine is busy.
+      // So many that nothing else runs in one of them, also where the machine is busy.
       const rounds = Array.from({ length: 300 }, () => {
         const began = performance.now()
         isNestedDeeper(text, 1000)
@@ -71,7 +71,8 @@ test('[WS6] ten times the text takes about ten times as long, however its quotes
       })
       return Math.min(...rounds)
     }
-    // A hundred times, if it went back over what it has seen.
-    expect(best(65_000), unit).toBeLessThan(Math.max(best(6_500) * 40, 0.5))
+    // A hundred times, if it went back over what it has seen. It may be compiled late.
+    const isInProportion = () => best(65_000) < Math.max(best(6_500) * 40, 0.5)
+    expect(Array.from({ length: 20 }).some(isInProportion), unit).toBe(true)
   }
 })

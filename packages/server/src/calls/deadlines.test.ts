@@ -264,6 +264,8 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
     let rounds = 0
     let isKnown = false
     const { nodeDied } = start({
+      // Others step in when the machine stood still for long: only where they are to.
+      timers: isAlone ? createSystemTimers() : { ...createSystemTimers(), monotonic: () => 0 },
       async run({ callUuid }: CallRef, { type }: CallCommand): Promise<Decision> {
         if (type === 'lose') lost.add(callUuid)
         return { ok: true, call, steps: [] }

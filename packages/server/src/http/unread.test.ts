@@ -16,6 +16,8 @@ const answers: Record<string, () => Response | Promise<Response>> = {
 const server: Bun.Server<unknown> = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
+  // A client that does not read keeps its connection for the whole test.
+  idleTimeout: 240,
   async fetch(request) {
     const response = (await answers[new URL(request.url).pathname]?.()) ?? new Response(null, { status: 404 })
     unread.add(response, () => server.timeout(request, 1))
