@@ -1,3 +1,4 @@
+import { overdue } from './patience.ts'
 import { type Closed, type HandshakeAnswer, RawWebSocket } from './raw-websocket.ts'
 
 /** An envelope as it came, nothing taken away. */
@@ -161,9 +162,10 @@ export class Client {
 
   private patiently<T>(what: string, start: (resolve: (value: T) => void) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`waited ${patienceMs} ms for ${what}; ${this.end}`)), patienceMs)
+      const refuse = () => reject(new Error(`waited ${patienceMs} ms for ${what}; ${this.end}`))
+      const cancel = overdue(patienceMs, refuse)
       start((value) => {
-        clearTimeout(timer)
+        cancel()
         resolve(value)
       })
     })

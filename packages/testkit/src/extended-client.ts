@@ -1,7 +1,7 @@
 import { tokenHeader } from './client.ts'
 import { type Asked, ExtendedSession, queryOf } from './extended-session.ts'
 import type { ExtendedMessage, ResumePoint, Trace, TraceEntry } from './extended-trace.ts'
-import { soon } from './patience.ts'
+import { overdue } from './patience.ts'
 import { type Closed, RawWebSocket } from './raw-websocket.ts'
 
 export interface ExtendedClientOptions {
@@ -287,16 +287,16 @@ export class ExtendedClient {
 
   private patiently<T>(what: string, start: (resolve: (value: T) => void) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const ms = soon(this.options.persistent === true ? 3 * patienceMs : patienceMs)
+      const ms = this.options.persistent === true ? 3 * patienceMs : patienceMs
       const refuse = () =>
         reject(
           new Error(
             `${this.options.userId} waited ${ms} ms for ${what}; unread: ${this.unread.map(summaryOf)}; ${this.lastOf()}`,
           ),
         )
-      const timer = setTimeout(refuse, ms)
+      const cancel = overdue(ms, refuse)
       start((value) => {
-        clearTimeout(timer)
+        cancel()
         resolve(value)
       })
     })

@@ -1,9 +1,17 @@
 import { expect, test } from 'bun:test'
-import { inTime, soon, until } from './patience.ts'
+import { inTime, overdue, soon, until } from './patience.ts'
 
 test('where the machine stood still, what has to be soon may take as much longer', () => {
   Bun.sleepSync(1_000)
   expect(soon(50)).toBeGreaterThanOrEqual(900)
+})
+
+test('what is overdue is so when it is no longer soon, and not where it came', async () => {
+  Bun.sleepSync(1_000)
+  const begin = performance.now()
+  overdue(10, () => expect.unreachable())()
+  await new Promise<void>((resolve) => void overdue(50, resolve))
+  expect(performance.now() - begin).toBeGreaterThanOrEqual(900)
 })
 
 test('what failed while the machine stood still runs once more, and what failed by itself does not', async () => {

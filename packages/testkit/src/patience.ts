@@ -44,6 +44,21 @@ export function soon(ms: number): number {
 }
 
 /**
+ * Calls `late` when `soon(ms)` is over, as it is by then; the answer takes that back. For a wait that something else ends: `until`
+ * has this bound by itself.
+ */
+export function overdue(ms: number, late: () => void): () => void {
+  const begin = performance.now()
+  const look = () => {
+    const leftMs = begin + soon(ms) - performance.now()
+    if (leftMs > 0) timer = setTimeout(look, leftMs)
+    else late()
+  }
+  let timer = setTimeout(look, ms)
+  return () => clearTimeout(timer)
+}
+
+/**
  * Runs what comes out as it should only if the service is in time by a bound of its own. If it fails and this process stood
  * still meanwhile, as it does where the machine does, it runs once more: so `work` begins anew each time. Three times at most.
  */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { overdue } from './patience.ts'
 
 export interface RunningProcess {
   readonly pid: number
@@ -65,13 +66,20 @@ export function startProcess(command: readonly string[], env: Readonly<Record<st
     },
     exited: child.exited,
     async waitFor(pattern) {
-      const deadline = AbortSignal.timeout(patienceMs)
-      deadline.addEventListener('abort', wake)
-      for (;;) {
-        const match = texts.output.match(pattern)
-        if (match) return match
-        if (isAtEnd || deadline.aborted) throw new Error(`${command[0]} never said ${pattern}:\n${texts.output}`)
-        await changed.promise
+      let isLate = false
+      const cancel = overdue(patienceMs, () => {
+        isLate = true
+        wake()
+      })
+      try {
+        for (;;) {
+          const match = texts.output.match(pattern)
+          if (match) return match
+          if (isAtEnd || isLate) throw new Error(`${command[0]} never said ${pattern}:\n${texts.output}`)
+          await changed.promise
+        }
+      } finally {
+        cancel()
       }
     },
     signal: (name) => child.kill(name),

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { type Frame, FrameReader, opcodes } from './frames.ts'
+import { overdue } from './patience.ts'
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
 const patienceMs = 30_000
@@ -55,17 +56,18 @@ export class RawSocket {
 
   /** Waits until what came satisfies the condition. */
   async until(condition: (socket: this) => boolean, what = 'bytes'): Promise<void> {
-    const deadline = performance.now() + patienceMs
-    while (!condition(this)) {
-      const left = deadline - performance.now()
-      if (left <= 0) throw new Error(`waited ${patienceMs} ms for ${what}; came: ${this.received.toString('latin1')}`)
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, left)
-        this.watchers.push(() => {
-          clearTimeout(timer)
-          resolve()
-        })
-      })
+    let isLate = false
+    const cancel = overdue(patienceMs, () => {
+      isLate = true
+      this.wake()
+    })
+    try {
+      while (!condition(this)) {
+        if (isLate) throw new Error(`waited ${patienceMs} ms for ${what}; came: ${this.received.toString('latin1')}`)
+        await new Promise<void>((resolve) => void this.watchers.push(resolve))
+      }
+    } finally {
+      cancel()
     }
   }
 

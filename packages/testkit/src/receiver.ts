@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { soon } from './patience.ts'
+import { overdue } from './patience.ts'
 
 /** A webhook as it arrived. */
 export interface Received {
@@ -80,11 +80,8 @@ export async function openReceiver(): Promise<Receiver> {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       waiting.push({ count, resolve })
       const said = () => received.map(({ type, data }) => `${type} ${data.version}`).join(', ')
-      const timer = setTimeout(
-        () => reject(new Error(`${received.length} of ${count} came: ${said()}`)),
-        soon(patienceMs),
-      )
-      await promise.finally(() => clearTimeout(timer))
+      const cancel = overdue(patienceMs, () => reject(new Error(`${received.length} of ${count} came: ${said()}`)))
+      await promise.finally(cancel)
       return received
     },
     async close() {
