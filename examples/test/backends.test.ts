@@ -122,7 +122,7 @@ for (const [language, launch] of Object.entries(languages)) {
       ann.send('call.end', { call_uuid })
       await backend.waitFor(new RegExp(`call.ended ${call_uuid}`))
       await Promise.all([ann.close(), ben.close()])
-    }, 60_000)
+    }, 240_000)
 
     test('the backend refuses the calls of somebody who is blocked', async () => {
       const [eve, ben] = [await connect('eve'), await connect('ben')]
@@ -130,7 +130,7 @@ for (const [language, launch] of Object.entries(languages)) {
       const { data } = await eve.next('call.error')
       expect(data).toMatchObject({ error: { code: 'CALL_REFUSED', reason: 'blocked' } })
       await Promise.all([eve.close(), ben.close()])
-    }, 60_000)
+    }, 240_000)
 
     test('a webhook that comes again is heeded once; one that is forged, old or changed is not heeded', async () => {
       const body = JSON.stringify({ type: 'call.tried', data: { call_uuid: 'once' } })
@@ -166,7 +166,7 @@ for (const [language, launch] of Object.entries(languages)) {
       await deliver('msg_3', now, signed('msg_3', now, secrets.webhook))
       await backend.waitFor(/call\.tried once\n(.*\n)*call\.tried once\n/)
       expect(backend.out.match(/call.tried/g)).toHaveLength(2)
-    }, 60_000)
+    }, 240_000)
 
     test('a refusal of Ringwire is passed on with its code; while Ringwire is away the answer is 503', async () => {
       await backend.stop()
@@ -180,7 +180,7 @@ for (const [language, launch] of Object.entries(languages)) {
       backend = await startBackend({ RINGWIRE_URL: 'http://127.0.0.1:1' })
       const away = await fetch(`${url}/call-token`, { method: 'POST', headers: { cookie: await signIn('ann') } })
       expect([away.status, await away.json()]).toEqual([503, { success: false, error: { code: 'RINGWIRE_AWAY' } }])
-    }, 60_000)
+    }, 240_000)
 
     test('a setting that is missing is named', async () => {
       await backend.stop()
@@ -194,6 +194,6 @@ for (const [language, launch] of Object.entries(languages)) {
       backend = await startBackend({ WEBHOOK_SECRET: '' })
       expect(await statusOf('/webhooks', { body: '{}' })).toBe(500)
       await backend.waitFor(/Set WEBHOOK_SECRET: see README\.md/)
-    }, 60_000)
+    }, 240_000)
   })
 }

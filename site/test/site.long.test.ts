@@ -43,6 +43,7 @@ afterAll(async () => {
 
 async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
   const page = await (await browser.newContext({ colorScheme: 'light', ...options })).newPage()
+  page.setDefaultTimeout(60_000)
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(`${page.url()}: ${message.text()}`)
   })

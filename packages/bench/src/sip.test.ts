@@ -44,6 +44,6 @@ describe.skipIf(missingForSip() !== undefined)('Kamailio and SIPp', () => {
         rmSync(directory, { recursive: true, force: true })
       }
     },
-    60_000,
+    240_000,
   )
 })

@@ -64,7 +64,7 @@ describe('a server', () => {
         rmSync(directory, { recursive: true, force: true })
       }
     },
-    60_000,
+    240_000,
   )
 })
 

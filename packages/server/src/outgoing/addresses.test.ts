@@ -199,4 +199,4 @@ test('[HOOK4] names whose name servers are silent hold up no other name, no file
     silent.close()
     rmSync(directory, { recursive: true, force: true })
   }
-}, 60_000)
+}, 240_000)

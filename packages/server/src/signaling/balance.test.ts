@@ -113,7 +113,7 @@ describe('[BAL1] nodes that send clients to each other', () => {
         }),
         runs,
       )
-    }, 120_000)
+    }, 240_000)
   }
 
   for (const [name, create] of Object.entries(stubborn)) {
@@ -128,7 +128,7 @@ describe('[BAL1] nodes that send clients to each other', () => {
         }),
         runs,
       )
-    }, 120_000)
+    }, 240_000)
   }
 
   test('a node that is within its share, or has few sockets, or is the only one, closes none', () => {

@@ -114,4 +114,4 @@ test('[ORD1] [ORD2] relays follow one another to another node, and arrive in ord
     ),
     { numRuns: 150 },
   )
-}, 60_000)
+}, 240_000)
