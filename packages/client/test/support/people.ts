@@ -1,3 +1,4 @@
+import { soon } from '@ringwire/testkit/patience'
 import type { Service, TokenWish } from '@ringwire/testkit/service'
 import { createClient } from '../../src/client.ts'
 import { globalEnvironment } from '../../src/environment.ts'
@@ -82,7 +83,7 @@ export async function until<T>(what: string, client: CallClient, read: () => T |
       for (const end of ends) end()
       const calls = client.calls.map(({ state }) => JSON.stringify(state))
       reject(new Error(`waited for ${what}; it is ${JSON.stringify(client.state)}, calls: ${calls.join(' ')}`))
-    }, patienceMs)
+    }, soon(patienceMs))
     ends.push(
       client.on('state', look),
       client.on('calls', look),
@@ -119,7 +120,7 @@ export function stateOf<N extends CallState['name']>(call: Call, name: N): Promi
     }
     const timer = setTimeout(
       () => reject(new Error(`waited for ${name}; the call is ${JSON.stringify(call.state)}`)),
-      patienceMs,
+      soon(patienceMs),
     )
     const end = call.on('state', look)
     look()
@@ -153,7 +154,7 @@ export function next<E extends 'offer' | 'answer' | 'candidate' | 'resynced' | '
   event: E,
 ) {
   return new Promise<Parameters<Parameters<typeof call.on<E>>[1]>[0]>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`waited for ${event}`)), patienceMs)
+    const timer = setTimeout(() => reject(new Error(`waited for ${event}`)), soon(patienceMs))
     const end = call.on(event, (payload) => {
       clearTimeout(timer)
       end()

@@ -1,4 +1,5 @@
 /** A command that somebody types into: through a pipe, or in a terminal. */
+import { soon } from '@ringwire/testkit/patience'
 import { direct, type Ended } from './command.ts'
 
 export interface Typist {
@@ -37,7 +38,7 @@ function createScreen() {
       wake()
     },
     async sees(pattern: RegExp): Promise<RegExpExecArray> {
-      const patience = AbortSignal.timeout(patienceMs)
+      const patience = AbortSignal.timeout(soon(patienceMs))
       patience.addEventListener('abort', wake)
       for (;;) {
         const found = pattern.exec(text.slice(from))

@@ -3,10 +3,11 @@ import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
+import { clockMs } from '../support/clocks.ts'
 import { about, answeredCall, connectExtended, type ExtendedPair } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { SharedStores } from '../support/stores.ts'
-import { clockMs, expectAwayOnlyIfLate, jitterOf, lateBackMs } from '../support/told-back.ts'
+import { expectAwayOnlyIfLate, jitterOf, lateBackMs } from '../support/told-back.ts'
 
 /** A node stops while another one serves: its clients are away only if they are late at the other one [PEER1]. */
 const drainMs = 300

@@ -1,7 +1,7 @@
 import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { freePort } from '@ringwire/testkit/ports'
 import { SQL, type Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 
@@ -303,17 +303,4 @@ function output(command: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command)
   if (exitCode !== 0) throw new Error(`${command.join(' ')} failed:\n${stderr}`)
   return stdout.toString().trim()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  await new Promise((resolve) => {
-    server.close(resolve)
-  })
-  if (address === null || typeof address === 'string') throw new Error('no port is free')
-  return address.port
 }

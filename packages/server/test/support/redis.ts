@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { soon } from '@ringwire/testkit/patience'
+import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
 
 export interface RedisServer {
@@ -146,8 +148,11 @@ async function knowsAll({ url }: RedisServer): Promise<void> {
   client.disconnect()
 }
 
+/** How long a server that runs may take until it answers, in ms. A bound for failures, never a pace. */
+const patienceMs = 20_000
+
 async function answers(port: number, child: { exitCode: number | null }): Promise<boolean> {
-  for (let tries = 0; tries < 400 && child.exitCode === null; tries++) {
+  for (const since = performance.now(); child.exitCode === null && performance.now() - since < soon(patienceMs); ) {
     if (await ping(port)) return child.exitCode === null
     await Bun.sleep(10)
   }
@@ -165,16 +170,5 @@ function ping(port: number): Promise<boolean> {
   // Another program that has the port may say nothing.
   socket.setTimeout(1_000, () => socket.destroy())
   socket.on('close', () => resolve(false))
-  return promise
-}
-
-/** A port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  const server = createServer().once('error', reject)
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-  })
   return promise
 }

@@ -1,10 +1,9 @@
 import { expect } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { clockMs } from './clocks.ts'
 
 /** So much later than its jitter a client may be back before its peer hears that it is away [PEER1]. In ms. */
 export const lateBackMs = 1_000
-/** By which the clocks of a test and of a node may differ: a node goes by its database. In ms. */
-export const clockMs = 200
 
 /** The close reason of a client that was closed with 1012. */
 export function jitterOf({ code, reason }: { readonly code: number; readonly reason: string }): number {

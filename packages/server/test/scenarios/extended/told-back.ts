@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
+import { clockMs } from '../../support/clocks.ts'
 import { about, answeredCall, connectExtended, type ExtendedPair } from '../../support/extended-flows.ts'
-import { clockMs, expectAwayOnlyIfLate, jitterOf, lateBackMs } from '../../support/told-back.ts'
+import { expectAwayOnlyIfLate, jitterOf, lateBackMs } from '../../support/told-back.ts'
 import { finish, type Start } from '../calls/composition.ts'
 
 /** The service stops and starts again: clients that it told to come back are away only if they are late [PEER1]. */
