@@ -3,7 +3,7 @@ import { createECDH } from 'node:crypto'
 import { type TimelineEntry, TimelineShown } from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
 import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
-import { until } from '@ringwire/testkit/patience'
+import { inTime, until } from '@ringwire/testkit/patience'
 import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import type { Service } from '@ringwire/testkit/service'
 import { startWebPushServer, status, type WebPushServer } from '../../push/web-push-server.ts'
@@ -69,6 +69,8 @@ export function registerTimelines(name: string, start: Start): void {
       return { ...shown, of: (what: string) => shown.entries.filter((entry) => entry.what === what) }
     }
 
+    /** A ring that is missed lasts 5 s, and who calls has to answer pings meanwhile. */
+    const ofMissed = (what: string, work: () => Promise<void>) => test(what, () => inTime(work))
     async function missed(calleeId: string) {
       const caller = await service().connect({ user_id: someone('caller'), role: 'customer' })
       const callUuid = await invite(caller, calleeId, { ring_timeout_ms: 5_000 })
@@ -136,7 +138,7 @@ export function registerTimelines(name: string, start: Start): void {
       )
     })
 
-    test('[TRACE1] nobody is there, and no device is registered: the summary says so', async () => {
+    ofMissed('[TRACE1] nobody is there, and no device is registered: the summary says so', async () => {
       const calleeId = someone('callee')
       const { callUuid, isOver } = await missed(calleeId)
       await isOver()
@@ -183,7 +185,7 @@ export function registerTimelines(name: string, start: Start): void {
       expect(refused.summary).toMatch(/push refused by Web Push \(403.*\), no client came within [\d.]+ s\.$/)
     })
 
-    test('[TRACE1] a socket that is dead, and found dead only by a ping', async () => {
+    ofMissed('[TRACE1] a socket that is dead, and found dead only by a ping', async () => {
       const calleeId = someone('callee')
       const callee = await service().connect(asAgent(calleeId, 'phone'))
       callee.answersPings = false
@@ -197,7 +199,7 @@ export function registerTimelines(name: string, start: Start): void {
       expect(shown.summary).toMatch(/^Agent callee-\S+'s socket was dead, and found so .* later \(no pong/)
     })
 
-    test('[TRACE1] [RES1] who resumes after the ring was seen has proven it, though no pong did', async () => {
+    ofMissed('[TRACE1] [RES1] who resumes after the ring was seen has proven it, though no pong did', async () => {
       const calleeId = someone('callee')
       const callee = await connectExtended(service(), asAgent(calleeId, 'phone'))
       callee.answersPings = false

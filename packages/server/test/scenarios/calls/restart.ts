@@ -284,7 +284,7 @@ async function checkNobodyBack(service: Service, way: Way): Promise<void> {
   expect(ended.data).toMatchObject({ call_uuid: connectedUuid, reason: 'peer_lost', by: null })
 }
 
-async function checkMissed(service: Service, way: Way, again: Again): Promise<void> {
+async function checkMissed(service: Service, way: Way): Promise<void> {
   const four = await connectFour(service)
   const callUuid = await callIn('ringing', four, { ring_timeout_ms: 1_000 })
   await restart(service, way)
@@ -293,7 +293,8 @@ async function checkMissed(service: Service, way: Way, again: Again): Promise<vo
     [four.callee, asCallee(four)],
   ] as const) {
     const back = await service.connect(wish)
-    await again(before, back, 'call.missed')
+    // On a busy machine the time may be over before the service goes.
+    await hearsUnlessBefore(before, back, 'call.missed')
     const { data } = [...received(back), ...received(before)].find(({ event }) => event === 'call.missed') ?? {}
     expect(data).toMatchObject({ call_uuid: callUuid, reason: 'no_answer' })
   }

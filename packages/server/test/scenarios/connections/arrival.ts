@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
+import { clockMs } from '../../support/clocks.ts'
 import type { StartService } from './start.ts'
 
 /** What a client finds when it connects [WS3, WS4]. */
@@ -48,12 +48,13 @@ export function registerArrivalScenarios(name: string, start: StartService): voi
       const began = Date.now()
       await invite(caller, calleeId, { ring_timeout_ms: 30_000 })
       const told = Date.now()
-      await Bun.sleep(300)
+      const waitedMs = 2 * clockMs
+      await Bun.sleep(waitedMs)
       const callee = await service.connect({ user_id: calleeId, role: 'agent' })
       const { data } = await callee.next('call.ringing')
-      expect(data.ring_timeout_ms).toBeLessThan(29_800)
+      expect(data.ring_timeout_ms).toBeLessThanOrEqual(30_000 - waitedMs + clockMs)
       expect(data.ring_timeout_ms).toBeGreaterThan(20_000)
-      expect(Date.parse(data.expires_at)).toBeWithin(began + 30_000 - soon(10), told + 30_000 + soon(10))
+      expect(Date.parse(data.expires_at)).toBeWithin(began + 30_000 - clockMs, told + 30_000 + clockMs)
     })
 
     test('[WS4] in order: what rings, then what each place missed, then the ends of what rang on a dead socket', async () => {

@@ -10,6 +10,9 @@ import type { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { type StartService, withService } from './start.ts'
 
+/** Where a machine has to be in time for half a second. */
+const mostTries = 6
+
 /** The service goes [CLOSE 1012]. */
 export function registerClosingScenarios(name: string, start: StartService): void {
   describe(`${name}: closing`, () => {
@@ -67,7 +70,8 @@ export function registerClosingScenarios(name: string, start: StartService): voi
 
     test.concurrent('[HEALTH1] while it closes: /readyz 503, upgrades SERVICE_DRAINING', () =>
       withService(start, {}, async (service) => {
-        for (;;) {
+        // It closes for half a second: on a machine that asks too late it is closed, and closes once more.
+        for (let tries = 1; ; tries++) {
           const { url } = service
           const token = await service.token({ user_id: someone('late'), role: 'agent' })
           // Of several nodes, the one that still has somebody.
@@ -76,15 +80,12 @@ export function registerClosingScenarios(name: string, start: StartService): voi
           const [late, probe] = [new RawSocket(url), new RawSocket(url)]
           const exited = service.terminate()
           expect((await client.closed).code).toBe(1012)
-          const closed = performance.now()
           const [answer, ready] = await Promise.all([
             exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`])),
             exchange(probe, 'GET /readyz HTTP/1.1\r\nHost: it\r\n\r\n'),
           ])
-          const tookMs = performance.now() - closed
           expect(await exited).toBe(0)
-          // It closes for half a second; on a machine that does not answer by then it closes once more.
-          if (tookMs > 400 && (answer.status === 0 || ready.status === 0)) {
+          if (tries < mostTries && (answer.status === 0 || ready.status === 0)) {
             await service.start()
             continue
           }
@@ -99,15 +100,19 @@ export function registerClosingScenarios(name: string, start: StartService): voi
 
     test.concurrent('[CLOSE] a second SIGTERM exits at once', () =>
       withService(start, {}, async (service) => {
-        const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
-        const first = service.terminate()
-        await client.closed
-        const closed = performance.now()
-        // Signals of one Ctrl-C come together: only one that comes later is a second one.
-        await Bun.sleep(330)
-        service.signal('SIGTERM')
-        const inTime = performance.now() - closed < 400
-        expect(inTime ? [143] : [143, 0]).toContain(await first)
+        const codes: number[] = []
+        // After half a second it exits by itself: on a machine that is later than that it is asked once more.
+        while (codes.at(-1) !== 143 && codes.length < mostTries) {
+          if (codes.length > 0) await service.start()
+          const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
+          const first = service.terminate()
+          await client.closed
+          // Signals of one Ctrl-C come together: only one that comes later is a second one.
+          await Bun.sleep(330)
+          service.signal('SIGTERM')
+          codes.push(await first)
+        }
+        expect(codes).toEqual([...codes.slice(1).map(() => 0), 143])
       }))
 
     test.concurrent('[RES3] a restart in between: the call goes on where it was, and ends with a right history', () =>

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { acceptedCall, candidate, connectPair, invite } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { inTime, soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
+import { clockMs } from '../../support/clocks.ts'
 import { answeredCall, connectExtendedPair } from '../../support/extended-flows.ts'
 import { candidateNumbers, range } from '../../support/network.ts'
 import { recordOf } from '../../support/sessions.ts'
@@ -34,7 +35,7 @@ export function registerLostClockScenarios(name: string, start: StartService): v
         const lost = performance.now()
         await pair.caller[loss]()
         const { data } = await pair.callee.next('call.cancelled')
-        expect(performance.now() - lost).toBeWithin(callerLostMs - 50, soon(callerLostMs + slackMs))
+        expect(performance.now() - lost).toBeWithin(callerLostMs - clockMs, soon(callerLostMs + slackMs))
         expect(data).toMatchObject({ call_uuid: callUuid, status: 'cancelled', reason: 'caller_lost', by: null })
         const back = await service.connect({ user_id: pair.callerId, role: 'customer' })
         // It may hear it a moment after the other one.
@@ -53,7 +54,7 @@ export function registerLostClockScenarios(name: string, start: StartService): v
           const lost = performance.now()
           await pair[side][loss]()
           const { data } = await other.next('call.ended')
-          expect(performance.now() - lost).toBeWithin(peerLostMs - 50, soon(peerLostMs + slackMs))
+          expect(performance.now() - lost).toBeWithin(peerLostMs - clockMs, soon(peerLostMs + slackMs))
           expect(data).toMatchObject({ call_uuid: callUuid, status: 'ended', reason: 'peer_lost', by: null })
           const back = await service.connect(wish)
           await back.next('call.ended')
@@ -104,8 +105,9 @@ function registerReturns(name: string, start: StartService): void {
       })
     })
     afterAll(() => service.dispose())
+    const scenario = (what: string, work: () => Promise<void>) => test.concurrent(what, () => inTime(work))
 
-    test.concurrent('[END3] who is back in time stops the clock; it starts in full at the next loss', async () => {
+    scenario('[END3] who is back in time stops the clock; it starts in full at the next loss', async () => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       let holder = pair.callee
@@ -121,7 +123,7 @@ function registerReturns(name: string, start: StartService): void {
       await pair.caller.next('call.ended')
     })
 
-    test.concurrent('[END3] who came back and says nothing has stopped the clock, too', async () => {
+    scenario('[END3] who came back and says nothing has stopped the clock, too', async () => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       await pair.callee.die()
@@ -131,24 +133,32 @@ function registerReturns(name: string, start: StartService): void {
       await back.next('webrtc.ice_candidate')
     })
 
-    test.concurrent('[END3] ringing turns into the longer clock of an answered call where the callee answers first', async () => {
-      const pair = await connectPair(service)
-      const callUuid = await invite(pair.caller, pair.calleeId)
-      await pair.callee.next('call.ringing')
-      const lost = performance.now()
-      await pair.caller.die()
-      await Bun.sleep(callerPatientMs * 0.3)
-      pair.callee.send('call.accept', { call_uuid: callUuid })
-      expect((await pair.callee.next('call.ended')).data.reason).toBe('peer_lost')
-      expect(performance.now() - lost).toBeGreaterThan(peerPatientMs - 50)
-    })
+    scenario(
+      '[END3] ringing turns into the longer clock of an answered call where the callee answers first',
+      async () => {
+        const pair = await connectPair(service)
+        const callUuid = await invite(pair.caller, pair.calleeId)
+        await pair.callee.next('call.ringing')
+        const lost = performance.now()
+        await pair.caller.die()
+        await Bun.sleep(callerPatientMs * 0.3)
+        pair.callee.send('call.accept', { call_uuid: callUuid })
+        expect((await pair.callee.next('call.ended')).data.reason).toBe('peer_lost')
+        expect(performance.now() - lost).toBeGreaterThan(peerPatientMs - clockMs)
+      },
+    )
   })
 }
 
 /** A service that stands still is away: nobody could come back, nobody could answer [END3]. */
 function registerStandstill(name: string, start: StartService, env: Record<string, string>): void {
-  test.concurrent(`${name}: [END3] a service that stood still starts the lost clocks again in full`, () =>
-    withService(start, { ...env, RINGWIRE_PEER_LOST_MS: '3500' }, async (service) => {
+  const scenario = (what: string, more: Record<string, string>, run: (service: Service) => Promise<void>) =>
+    test.concurrent(`${name}: ${what}`, () => inTime(() => withService(start, more, run)))
+
+  scenario(
+    '[END3] a service that stood still starts the lost clocks again in full',
+    { ...env, RINGWIRE_PEER_LOST_MS: '3500' },
+    async (service) => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       await pair.callee.die()
@@ -169,10 +179,13 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
       expect(candidateNumbers(back)).toEqual(range(0, 2))
       pair.caller.send('call.end', { call_uuid: callUuid })
       await back.next('call.ended')
-    }))
+    },
+  )
 
-  test.concurrent(`${name}: [WS6] [END3] a service that stood still closes nobody who answered meanwhile`, () =>
-    withService(start, { RINGWIRE_PING_INTERVAL_MS: '300', RINGWIRE_PONG_TIMEOUT_MS: '1500' }, async (service) => {
+  scenario(
+    '[WS6] [END3] a service that stood still closes nobody who answered meanwhile',
+    { RINGWIRE_PING_INTERVAL_MS: '300', RINGWIRE_PONG_TIMEOUT_MS: '1500' },
+    async (service) => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       for (let round = 0; round < 3; round++) {
@@ -186,7 +199,8 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
       await pair.callee.next('webrtc.ice_candidate')
       pair.callee.send('call.end', { call_uuid: callUuid })
       await pair.caller.next('call.ended')
-    }))
+    },
+  )
 
   describe(`${name}: two who are gone`, () => {
     /** Enough to come back, and to tell the one from the other, on a busy machine too. */
@@ -240,11 +254,13 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
         }
         expect(record).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })
         const lasted = Date.parse(record.ended_at) - Date.parse(record.accepted_at)
-        expect(lasted).toBeWithin(hasHungUp ? shortMs : longMs, hasHungUp ? longMs : soon(longMs + slackMs))
+        const [least, most] = hasHungUp ? [shortMs, longMs] : [longMs, soon(longMs + slackMs)]
+        expect(lasted).toBeWithin(least - clockMs, most)
       })
     }
 
-    test.concurrent('[END5] where one of the two is back, the longer time counts again', async () => {
+    const timed = (what: string, work: () => Promise<void>) => test.concurrent(what, () => inTime(work))
+    timed('[END5] where one of the two is back, the longer time counts again', async () => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       await pair.callee.close(1001)
@@ -257,8 +273,10 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
     })
   })
 
-  test.concurrent(`${name}: [PLACE3] [END3] a service that stood still while it asked leaves the place to its live holder`, () =>
-    withService(start, { RINGWIRE_PROBE_TIMEOUT_MS: '1500' }, async (service) => {
+  scenario(
+    '[PLACE3] [END3] a service that stood still while it asked leaves the place to its live holder',
+    { RINGWIRE_PROBE_TIMEOUT_MS: '1500' },
+    async (service) => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       const second = await service.connect({ user_id: pair.calleeId, role: 'agent' })
@@ -275,5 +293,6 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
       }
       pair.callee.send('call.end', { call_uuid: callUuid })
       await pair.caller.next('call.ended')
-    }))
+    },
+  )
 }

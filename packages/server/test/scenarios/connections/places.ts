@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
+import { clockMs } from '../../support/clocks.ts'
 import { candidateNumbers, proven, range } from '../../support/network.ts'
 import { errorCode, quiet, request } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
@@ -121,7 +122,7 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       }
       // The clocks of two nodes may differ a little.
       expect(wait).toBeWithin(1, 6_000)
-      await Bun.sleep(wait)
+      await Bun.sleep(wait + clockMs)
     }
 
     const heirs: [string, string | undefined, string | undefined, boolean][] = [

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { candidate, invite, someone } from '@ringwire/testkit/flows'
+import { inTime } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { answer, offer, recordOf } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
@@ -30,6 +31,7 @@ export function registerVanishingScenarios(name: string, start: StartService): v
       await service.dispose()
       await impatient.dispose()
     })
+    const scenario = (what: string, work: () => Promise<void>) => test.concurrent(what, () => inTime(work))
 
     for (const step of steps) {
       for (const loss of ['die', 'close'] as const) {
@@ -57,7 +59,7 @@ export function registerVanishingScenarios(name: string, start: StartService): v
         })
       }
 
-      test.concurrent(`the callee vanishes after "${step}" for good: the caller is told, the history is right`, async () => {
+      scenario(`the callee vanishes after "${step}" for good: the caller is told, the history is right`, async () => {
         const call = await callUntil(impatient, step)
         await call.callee.die()
         const over = await Promise.any([call.caller.next('call.missed'), call.caller.next('call.ended')])
@@ -70,7 +72,7 @@ export function registerVanishingScenarios(name: string, start: StartService): v
         }
       })
 
-      test.concurrent(`the caller vanishes after "${step}" for good: the callee is told, the history is right`, async () => {
+      scenario(`the caller vanishes after "${step}" for good: the callee is told, the history is right`, async () => {
         const call = await callUntil(impatient, step)
         await call.caller.die()
         const over = await Promise.any([call.callee.next('call.cancelled'), call.callee.next('call.ended')])

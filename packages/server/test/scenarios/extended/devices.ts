@@ -3,6 +3,7 @@ import type { Client } from '@ringwire/testkit/client'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { candidate, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
+import { clockMs } from '../../support/clocks.ts'
 import { about, answeredCall, candidatesOf, connectExtended, type ExtendedPair } from '../../support/extended-flows.ts'
 import { inviteOf } from '../../support/sessions.ts'
 import { type Start, serviceFor } from '../calls/composition.ts'
@@ -140,7 +141,7 @@ function registerTakeOver(service: () => Service): void {
     }
     // The clocks of two nodes may differ a little.
     expect(wait).toBeWithin(1, 6_000)
-    await Bun.sleep(wait)
+    await Bun.sleep(wait + clockMs)
     expect((await ask()).event).toBe('call.ack')
   }
   const elsewhere = { status: 'connected', reason: 'answered_elsewhere', ended_at: null }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { candidate, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
+import { clockMs } from '../../support/clocks.ts'
 import {
   about,
   answeredCall,
@@ -244,7 +245,7 @@ function registerRefresh(service: () => Service): void {
     const nowS = Math.floor(Date.now() / 1000)
     const exp = Math.ceil((Date.now() + 2_000) / 1000)
     await pair.caller.request('auth.refresh', { token: signToken({ ...base, exp }) })
-    await Bun.sleep(exp * 1000 - Date.now() + 20)
+    await Bun.sleep(exp * 1000 - Date.now() + clockMs)
     const refused = await pair.caller.request('call.invite', inviteOf(pair.calleeId))
     expect(refused.error.code).toBe('AUTH_TOKEN_INVALID')
     await pair.caller.request('auth.refresh', { token: signToken({ ...base, exp: nowS + 600 }) })
@@ -260,7 +261,7 @@ function registerRefresh(service: () => Service): void {
     const claims = claimsOf(await service().token({ user_id: calleeId, role: 'agent' }))
     const exp = Math.ceil((Date.now() + 2_000) / 1000)
     await expired.request('auth.refresh', { token: signToken({ ...claims, exp }) })
-    await Bun.sleep(exp * 1000 - Date.now() + 20)
+    await Bun.sleep(exp * 1000 - Date.now() + clockMs)
     const invited = await caller.request('call.invite', inviteOf(calleeId))
     expect(invited.data.delivered).toBe(true)
     const { call_uuid } = (await good.next('call.ringing')).data
@@ -301,7 +302,7 @@ function registerIceServers(service: () => Service): void {
     const claims = claimsOf(await service().token({ user_id: calleeId, role: 'agent' }))
     const exp = Math.ceil((Date.now() + 2_000) / 1000)
     await callee.request('auth.refresh', { token: signToken({ ...claims, exp }) })
-    await Bun.sleep(exp * 1000 - Date.now() + 20)
+    await Bun.sleep(exp * 1000 - Date.now() + clockMs)
     const invited = await caller.request('call.invite', inviteOf(calleeId))
     expect(invited.data.delivered).toBe(false)
     const { call_uuid } = invited.data
