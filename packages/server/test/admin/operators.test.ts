@@ -198,7 +198,7 @@ describe('what is there now', () => {
     expect(last).toMatchObject({ connections: 2, errors: 0 })
     expect((await now(last.at)).points.every(({ at }: { at: number }) => at > last.at)).toBe(true)
     await Promise.all([pair.caller.close(), pair.callee.close()])
-  }, 30_000)
+  })
 
   test('[ADM2] what is not there, and what is not taken', async () => {
     expect(await codeOf(await ask('nothing', { headers: bearer }))).toEqual([404, 'NOT_FOUND'])

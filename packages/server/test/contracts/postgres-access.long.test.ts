@@ -42,7 +42,7 @@ function urlOf(query: string, { host = 'localhost', secret = password } = {}): s
 }
 
 const full = () => `?sslmode=verify-full&sslrootcert=${encodeURIComponent(authority.file)}`
-const failure = (url: string) => openPostgres({ url, limitMs: 2000 }).then((stores) => stores.close(), String)
+const failure = (url: string) => openPostgres({ url, limitMs: 20_000 }).then((stores) => stores.close(), String)
 
 describe('TLS to PostgreSQL', () => {
   test('sslmode=verify-full with sslrootcert: every connection of a service is encrypted, and it works', async () => {

@@ -92,10 +92,11 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     await becomesReady(one, two)
     await saysLostAndBack('database', one, two)
     const backAt = performance.now()
+    // Its clock starts now, in full.
+    const coming = losing.callee.connect()
     await Promise.all([ringing.caller, ringing.callee].map((client) => client.next('call.missed', aboutCall(missed))))
     expect(performance.now() - backAt).toBeLessThan(soon(1_500))
-    // Its clock starts now, in full.
-    const hello = await losing.callee.connect()
+    const hello = await coming
     expect(hello.data).toMatchObject({ recovered: true, active_calls: [{ call_uuid: lost, holds_place: true }] })
     // Sent again, whatever became of it the first time.
     await insist(answering.callee, 'call.accept', { call_uuid: unanswered })

@@ -88,13 +88,13 @@ test('[ADM2] a node is killed: the page of another one names it, until it is the
 test('[ADM2] a webhook endpoint fails: the page names it, its product and its last answer, until it is disabled', async () => {
   const { receiver, operator } = stage
   receiver.reply(() => 500)
+  const begun = Date.now()
   await operator.page.evaluate(async (url) => {
     const post = { method: 'POST', headers: { 'X-Ringwire-Admin': '1' } }
     const answer = await fetch('api/products/shop/webhooks', { ...post, body: JSON.stringify({ url }) })
     const { id } = await answer.json()
     await fetch(`api/products/shop/webhooks/${id}/test`, { ...post, body: '{}' })
   }, receiver.url)
-  const begun = Date.now()
   await saysOnly(`The webhook endpoint ${receiver.url} of shop fails:`, 'the last answer was 500.', begun)
   expect((await troubles()).join()).toContain('What waits is sent again by itself.')
   expect(await operator.look('outage-webhook')).toEqual([])

@@ -75,6 +75,6 @@ for (const name of ['nginx', 'haproxy'] as const) {
       expect(statuses.length).toBeGreaterThanOrEqual(tokens.length)
       expect(statuses.filter((status) => status !== 101)).toEqual([])
       await deployment.answers(200)
-    }, 90_000)
+    }, 240_000)
   })
 }

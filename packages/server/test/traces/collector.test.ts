@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Collector } from '@ringwire/testkit/collector'
 import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
-import { until } from '@ringwire/testkit/patience'
+import { soon, until } from '@ringwire/testkit/patience'
 import { openReceiver, type Receiver } from '@ringwire/testkit/receiver'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { metricsOf } from '../admin/observed.ts'
@@ -75,7 +75,8 @@ test('[OTEL1] calls go on while the collector is gone, and what waited arrives w
   expect(traced.log.split('the collector of traces takes no spans')).toHaveLength(2)
   expect(traced.log).not.toContain(String(port))
   expect(await metricsOf(traced)).toMatchObject(new Map([[dropped, 0]]))
-  expect((await metricsOf(traced)).get(sent)).toBe(collector.spans.length)
+  // A batch counts when its answer has come.
+  await until('all that arrived counts', async () => (await metricsOf(traced)).get(sent) === collector.spans.length)
 }, 100_000)
 
 test('[OTEL1] a service that stops sends what waits, and does not wait for a collector that hangs', async () => {
@@ -90,7 +91,7 @@ test('[OTEL1] a service that stops sends what waits, and does not wait for a col
   await call(traced)
   const begin = performance.now()
   expect(await traced.terminate()).toBe(0)
-  expect(performance.now() - begin).toBeLessThan(9_000)
+  expect(performance.now() - begin).toBeLessThan(soon(9_000))
   expect(traced.log).toMatch(/"cause":"\d+ spans were dropped"/)
 }, 100_000)
 

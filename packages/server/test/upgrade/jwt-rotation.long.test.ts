@@ -6,6 +6,7 @@ import { Client } from '@ringwire/testkit/client'
 import { someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 import { makeSigningKey } from '../../src/config/signing-key.ts'
+import { clockMs } from '../support/clocks.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
 
@@ -42,7 +43,7 @@ afterAll(async () => {
 /** How it closed; `over` if the token had ended by then: a client that came late with it is rightly refused. */
 async function closeOf(client: Client, issued: { readonly expires_at: string }): Promise<number | 'over'> {
   const { code } = await client.closed
-  return code === 4401 && Date.now() >= Date.parse(issued.expires_at) ? 'over' : code
+  return code === 4401 && Date.now() >= Date.parse(issued.expires_at) - clockMs ? 'over' : code
 }
 
 /** People who ask any node for a token and show it to any other, again and again, and stay a while; the codes of their closes. */

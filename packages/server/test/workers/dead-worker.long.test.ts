@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { candidate, connectPair, someone } from '@ringwire/testkit/flows'
-import { until } from '@ringwire/testkit/patience'
+import { inTime, until } from '@ringwire/testkit/patience'
 import { about, answeredCall, type ExtendedPair } from '../support/extended-flows.ts'
 import { workersOf } from '../support/workers.ts'
 import { baseOn, count, extendedOn, linesOf, machinesFor } from './machine.ts'
@@ -94,22 +94,28 @@ describe('a worker that dies', () => {
     }
   }, 240_000)
 
-  test('again and again: the pauses grow, and the log says so', async () => {
-    const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
-    try {
-      for (let died = 1; died <= 3; died++) {
-        process.kill(workersOf(service.pid).get(2) ?? 0, 'SIGKILL')
-        await until('it listens again', () => linesOf(service).filter(isListening).length === 2 + died)
-      }
-      const died = linesOf(service).filter(({ message }) => message.startsWith('a worker ended'))
-      expect(died.map(({ attempt, durationMs }) => [attempt, durationMs])).toEqual([
-        [1, 250],
-        [2, 500],
-        [3, 1000],
-      ])
-      expect(await service.terminate()).toBe(0)
-    } finally {
-      await service.dispose()
-    }
-  }, 240_000)
+  test(
+    'again and again: the pauses grow, and the log says so',
+    () =>
+      // One that lived for 10 s begins anew.
+      inTime(async () => {
+        const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
+        try {
+          for (let died = 1; died <= 3; died++) {
+            process.kill(workersOf(service.pid).get(2) ?? 0, 'SIGKILL')
+            await until('it listens again', () => linesOf(service).filter(isListening).length === 2 + died)
+          }
+          const died = linesOf(service).filter(({ message }) => message.startsWith('a worker ended'))
+          expect(died.map(({ attempt, durationMs }) => [attempt, durationMs])).toEqual([
+            [1, 250],
+            [2, 500],
+            [3, 1000],
+          ])
+          expect(await service.terminate()).toBe(0)
+        } finally {
+          await service.dispose()
+        }
+      }),
+    240_000,
+  )
 })
