@@ -104,7 +104,8 @@ describe('a socket that dies', () => {
     await connected
     expect(calls.in.state.name).toBe('connected')
     await stateOf(calls.out, 'connected')
-    expect(callee.client.state).toMatchObject({ name: 'online', recovered: true })
+    // A busy machine may answer so late that it is lost once more.
+    expect((await online(callee)).recovered).toBe(true)
   })
 
   test('silence is noticed when nothing is asked at all: the heartbeat', async () => {

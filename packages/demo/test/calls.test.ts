@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { isLong } from '@ringwire/testkit/long'
+import type { Page } from 'playwright-core'
 import { expectFlow, measureFlow } from './support/flow.ts'
 import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
 import { withServiceAndBrowser } from './support/stage.ts'
@@ -67,10 +68,13 @@ for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] 
     await measureFlow(customer.page, 2)
     const reloading = { caller: [customer], callee: [agent], both: [customer, agent] }[side]
     await Promise.all(reloading.map(({ page }) => page.reload()))
+    const logged = (page: Page, selector: string, options = {}) =>
+      page.waitForSelector(selector, { state: 'attached', ...options })
+    await Promise.all(reloading.map(({ page }) => logged(page, '[data-event="auth.ok"]')))
     // At once: without the page's own offer the other side would notice a dead path only after 15 seconds.
     // Who comes back makes a new offer; where both do, one of the two offers is enough.
     const offers = reloading.map(({ page }) =>
-      page.waitForSelector('[data-event="webrtc.offer"][data-direction=sent]', { state: 'attached', timeout: 10_000 }),
+      logged(page, '[data-event="webrtc.offer"][data-direction=sent]', { timeout: 10_000 }),
     )
     await Promise.any(offers)
     await Promise.all([customer.phase('live'), agent.phase('live')])
