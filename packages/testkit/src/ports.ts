@@ -3,9 +3,10 @@ import { createServer } from 'node:net'
 
 /*
  * Ports below those that the system gives out for "any", as for each connection: nobody gets one of them by chance before
- * it is used. Each process begins somewhere else, and gives none out twice until it has been through them all.
+ * it is used; and above 10080, the last one that browsers refuse. Each process begins somewhere else, and gives none out
+ * twice until it has been through them all.
  */
-const first = 10_000
+const first = 10_100
 const end = Math.max(firstGivenOut(), first + 1_000)
 let next = first + ((process.pid * 97) % (end - first))
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { Client, type ClientOptions } from './client.ts'
+import { freePort } from './ports.ts'
 import { type RunningProcess, startProcess } from './process.ts'
 import { program } from './program.ts'
 
@@ -59,8 +60,10 @@ export class Service {
 
   /** Starts it, or starts it again on the same data and, where it had one, the same port. */
   async start(env: Record<string, string> = {}): Promise<this> {
+    // One that the system gives out for "any" could be somebody else's while it is down.
+    const port = this.address === '' ? await freePort() : new URL(this.address).port
     const run = startProcess([...this.command, 'serve'], {
-      RINGWIRE_PORT: this.address === '' ? '0' : new URL(this.address).port,
+      RINGWIRE_PORT: String(port),
       RINGWIRE_DATA_DIR: this.dataDir,
       RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:shop`,
       RINGWIRE_TOKEN_RATE_IP: 'off',
