@@ -7,7 +7,7 @@ import { openReady, type Seen } from '../ports/sessions.fixture.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createMemorySessions } from '../stores/memory/sessions.ts'
-import { leftIn, openHarness } from '../stores/sqlite/open.fixture.ts'
+import { leftIn, openHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
 import type { SqliteStores } from '../stores/sqlite/open.ts'
 import { createSystemClock } from '../time/clock.ts'
 import { createSystemTimers } from '../time/timers.ts'
@@ -79,7 +79,7 @@ export function openDomains(): (options?: DomainOptions) => Promise<Domain> {
 export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   let now = 0
   const { startWorker } = options
-  const harness = await openHarness({ monotonic: () => now, ...(startWorker && { startWorker }) })
+  const harness = await openHarness({ ...unhurried, monotonic: () => now, ...(startWorker && { startWorker }) })
   const stored = options.before?.store ?? harness.store()
   const stores = options.before?.stores ?? harness.stores()
   const memory = options.before?.sessions ?? createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { participantOf } from '../call/call.ts'
 import { accepted, created, ringing } from '../ports/call-store.fixture.ts'
-import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import { openHarness, type SqliteHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
 import { createRecorder } from '../timeline/recorder.ts'
 import { createQuality } from './quality.ts'
 
 let harness: SqliteHarness
 beforeEach(async () => {
-  harness = await openHarness()
+  harness = await openHarness(unhurried)
 })
 afterEach(() => harness.close())
 

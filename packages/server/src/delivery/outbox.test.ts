@@ -7,7 +7,7 @@ import { accepted, created, ended, ringing } from '../ports/call-store.fixture.t
 import { ownMs } from '../ports/outbox.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { leftIn, openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import { leftIn, openHarness, type SqliteHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
 import { createHeldWriter } from '../stores/sqlite/write-worker.fixture.ts'
 import type { CaughtUp } from './catching-up.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
@@ -32,7 +32,7 @@ describe('over a store, and a delivery that is as a test says', () => {
     seenTo = []
     errors = []
     answer = () => 'done'
-    harness = await openHarness({ monotonic: () => now })
+    harness = await openHarness({ ...unhurried, monotonic: () => now })
     const store = harness.stores().outbox
     outbox = createOutbox({
       store: {

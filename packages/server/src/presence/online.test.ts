@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, spyOn, test } from 'bun:test'
 import type { Participant } from '../call/call.ts'
 import type { OnlineStore } from '../ports/online.ts'
-import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import { openHarness, type SqliteHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
 import { createOnline, type Online } from './online.ts'
 
 const ann: Participant = { product: 'shop', role: 'agent', userId: 'ann' }
@@ -15,7 +15,7 @@ let online: Online
 let errors: unknown[]
 
 beforeEach(async () => {
-  harness = await openHarness()
+  harness = await openHarness(unhurried)
   intervals = spyOn(globalThis, 'setInterval')
   now = 1_000_000
   errors = []

@@ -3,7 +3,7 @@ import { callKey } from '../call/call.ts'
 import { accepted, created, participant, ringing } from '../ports/call-store.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
-import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import { openHarness, type SqliteHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
 import { createRecorder, type Entry, type Recorder } from './recorder.ts'
 import { mostWaiting } from './write-behind.ts'
 
@@ -13,7 +13,7 @@ let isAway = false
 let now = 1_000
 const errors: unknown[] = []
 beforeEach(async () => {
-  harness = await openHarness()
+  harness = await openHarness(unhurried)
   store = harness.stores().timeline
   isAway = false
 })

@@ -10,7 +10,7 @@ import { createPost, noConnection } from '../outgoing/post.ts'
 import { accepted, created, ended, participant, ringing } from '../ports/call-store.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Attempted, Claimed, FailedDelivery } from '../ports/webhooks.ts'
-import { openHarness, type SqliteHarness } from '../stores/sqlite/open.fixture.ts'
+import { openHarness, type SqliteHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
 import type { DeliveryResult } from './attempts.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './endpoints.ts'
 import { pauseMs } from './rounds.ts'
@@ -40,7 +40,7 @@ beforeEach(async () => {
   failures = []
   errors = []
   wake = async (body) => ({ body, ticket: 'ticket' })
-  harness = await openHarness({ clock: { now: () => now } })
+  harness = await openHarness({ ...unhurried, clock: { now: () => now } })
   await begin()
 })
 afterEach(async () => {

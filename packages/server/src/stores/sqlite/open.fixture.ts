@@ -20,6 +20,9 @@ export interface SqliteHarness extends CallStoreHarness {
   stores(): SqliteStores
 }
 
+/** For tests in which no writer fails: none of their commits is late on a busy machine, either. In ms. */
+export const unhurried = { commitLimitMs: 60_000 } as const
+
 export async function openHarness(options: Partial<SqliteOptions> = {}): Promise<SqliteHarness> {
   const dir = temporaryDataDir()
   const open = () => openSqlite({ dataDir: dir.path, synchronous: 'NORMAL', exclusive: true, ...options })
