@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { acceptedCall, someone } from '@ringwire/testkit/flows'
+import { overdue } from '@ringwire/testkit/patience'
 import { productKey, Service, type TokenWish } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { setProduct } from '../../server/test/support/products.ts'
@@ -56,10 +57,10 @@ function sees(presence: Presence, wanted: Readonly<Record<string, Partial<PeerPr
     })
   if (isSo()) return Promise.resolve()
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`it sees ${JSON.stringify(presence.peers)}`)), patienceMs)
+    const cancel = overdue(patienceMs, () => reject(new Error(`it sees ${JSON.stringify(presence.peers)}`)))
     const end = presence.on('change', () => {
       if (!isSo()) return
-      clearTimeout(timer)
+      cancel()
       end()
       resolve()
     })

@@ -1,4 +1,4 @@
-import { soon } from '@ringwire/testkit/patience'
+import { overdue } from '@ringwire/testkit/patience'
 import type { Service, TokenWish } from '@ringwire/testkit/service'
 import { createClient } from '../../src/client.ts'
 import { globalEnvironment } from '../../src/environment.ts'
@@ -70,7 +70,7 @@ export async function until<T>(what: string, client: CallClient, read: () => T |
       for (const call of client.calls) if (!watched.has(call)) watch(call)
       const value = read()
       if (value === undefined || value === false) return
-      clearTimeout(timer)
+      cancel()
       for (const end of ends) end()
       resolve(value)
     }
@@ -79,11 +79,11 @@ export async function until<T>(what: string, client: CallClient, read: () => T |
       watched.add(call)
       ends.push(call.on('state', look), call.on('resynced', look), call.on('alerting', look), call.on('peer', look))
     }
-    const timer = setTimeout(() => {
+    const cancel = overdue(patienceMs, () => {
       for (const end of ends) end()
       const calls = client.calls.map(({ state }) => JSON.stringify(state))
       reject(new Error(`waited for ${what}; it is ${JSON.stringify(client.state)}, calls: ${calls.join(' ')}`))
-    }, soon(patienceMs))
+    })
     ends.push(
       client.on('state', look),
       client.on('calls', look),
@@ -114,13 +114,12 @@ export function stateOf<N extends CallState['name']>(call: Call, name: N): Promi
   return new Promise((resolve, reject) => {
     const look = () => {
       if (call.state.name !== name) return
-      clearTimeout(timer)
+      cancel()
       end()
       resolve(call.state as Extract<CallState, { name: N }>)
     }
-    const timer = setTimeout(
-      () => reject(new Error(`waited for ${name}; the call is ${JSON.stringify(call.state)}`)),
-      soon(patienceMs),
+    const cancel = overdue(patienceMs, () =>
+      reject(new Error(`waited for ${name}; the call is ${JSON.stringify(call.state)}`)),
     )
     const end = call.on('state', look)
     look()
@@ -154,9 +153,9 @@ export function next<E extends 'offer' | 'answer' | 'candidate' | 'resynced' | '
   event: E,
 ) {
   return new Promise<Parameters<Parameters<typeof call.on<E>>[1]>[0]>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`waited for ${event}`)), soon(patienceMs))
+    const cancel = overdue(patienceMs, () => reject(new Error(`waited for ${event}`)))
     const end = call.on(event, (payload) => {
-      clearTimeout(timer)
+      cancel()
       end()
       resolve(payload)
     })

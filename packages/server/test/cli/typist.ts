@@ -1,5 +1,5 @@
 /** A command that somebody types into: through a pipe, or in a terminal. */
-import { soon } from '@ringwire/testkit/patience'
+import { overdue } from '@ringwire/testkit/patience'
 import { direct, type Ended } from './command.ts'
 
 export interface Typist {
@@ -38,16 +38,23 @@ function createScreen() {
       wake()
     },
     async sees(pattern: RegExp): Promise<RegExpExecArray> {
-      const patience = AbortSignal.timeout(soon(patienceMs))
-      patience.addEventListener('abort', wake)
-      for (;;) {
-        const found = pattern.exec(text.slice(from))
-        if (found !== null) {
-          from += found.index + found[0].length
-          return found
+      let isLate = false
+      const cancel = overdue(patienceMs, () => {
+        isLate = true
+        wake()
+      })
+      try {
+        for (;;) {
+          const found = pattern.exec(text.slice(from))
+          if (found !== null) {
+            from += found.index + found[0].length
+            return found
+          }
+          if (isOver || isLate) throw new Error(`${pattern} never came:\n${text}`)
+          await news.promise
         }
-        if (isOver || patience.aborted) throw new Error(`${pattern} never came:\n${text}`)
-        await news.promise
+      } finally {
+        cancel()
       }
     },
   }

@@ -1,3 +1,5 @@
+import { overdue } from '@ringwire/testkit/patience'
+
 /** A certificate of the tests: nobody vouches for it. */
 export const tls = { rejectUnauthorized: false }
 
@@ -50,21 +52,28 @@ export class Phone {
   /** The data of the next message with this event; others before it are passed over. */
   // biome-ignore lint/suspicious/noExplicitAny: the same.
   async next(event: string): Promise<any> {
-    const late = AbortSignal.timeout(patienceMs)
+    let isLate = false
+    const cancel = overdue(patienceMs, () => {
+      isLate = true
+      this.wake()
+    })
     const passed: string[] = []
-    for (;;) {
-      const message = this.unread.shift()
-      if (message?.event === event) return message.data
-      if (message !== undefined) {
-        passed.push(message.event, ...(message.error === undefined ? [] : [message.error.code]))
-        continue
+    try {
+      for (;;) {
+        const message = this.unread.shift()
+        if (message?.event === event) return message.data
+        if (message !== undefined) {
+          passed.push(message.event, ...(message.error === undefined ? [] : [message.error.code]))
+          continue
+        }
+        if (this.closeCode !== undefined) throw new SocketClosed(event, this.closeCode)
+        if (isLate) throw new Error(`waited ${patienceMs} ms for ${event}; came instead: ${passed}`)
+        await new Promise<void>((resolve) => {
+          this.wake = resolve
+        })
       }
-      if (this.closeCode !== undefined) throw new SocketClosed(event, this.closeCode)
-      if (late.aborted) throw new Error(`waited ${patienceMs} ms for ${event}; came instead: ${passed}`)
-      await new Promise<void>((resolve) => {
-        this.wake = resolve
-        late.addEventListener('abort', () => resolve(), { once: true })
-      })
+    } finally {
+      cancel()
     }
   }
 

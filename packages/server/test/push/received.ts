@@ -1,4 +1,4 @@
-import { soon } from '@ringwire/testkit/patience'
+import { overdue } from '@ringwire/testkit/patience'
 
 /** How long something is waited for, in ms. A bound for failures, never a pace. */
 const patienceMs = 40_000
@@ -25,13 +25,12 @@ export class Inbox<T> {
     const index = this.unread.findIndex(matches)
     if (index >= 0) return Promise.resolve(this.unread.splice(index, 1)[0] as T)
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const ms = soon(patienceMs)
     const waiter = { matches, resolve }
-    const timer = setTimeout(() => {
+    const cancel = overdue(patienceMs, () => {
       this.waiters = this.waiters.filter((each) => each !== waiter)
-      reject(new Error(`waited ${ms} ms; ${this.all.length} came before`))
-    }, ms)
+      reject(new Error(`waited ${patienceMs} ms; ${this.all.length} came before`))
+    })
     this.waiters.push(waiter)
-    return promise.finally(() => clearTimeout(timer))
+    return promise.finally(cancel)
   }
 }

@@ -1,7 +1,7 @@
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { candidate } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
+import { overdue } from '@ringwire/testkit/patience'
 import { answer, inviteOf, offer } from '../../support/sessions.ts'
 import type { Random } from './random.ts'
 
@@ -44,11 +44,11 @@ export class CallView {
     return new Promise((resolve, reject) => {
       const seen = () => ({ ...this, waiters: undefined })
       const late = () => reject(new Error(`a call stands still: ${JSON.stringify(seen())}`))
-      const timer = setTimeout(late, soon(patienceMs))
+      const cancel = overdue(patienceMs, late)
       this.waiters.push({
         holds,
         resolve() {
-          clearTimeout(timer)
+          cancel()
           resolve()
         },
       })
