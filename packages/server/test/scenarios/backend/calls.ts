@@ -17,6 +17,14 @@ export async function ask(service: Service, method: string, path: string, body?:
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
+/** An erasure that takes long gets 503 and goes on: who asks again waits for the same one [SRV2]. */
+export async function erase(service: Service, role: string, userId: string) {
+  for (;;) {
+    const answer = await ask(service, 'DELETE', `participants/${role}/${userId}`)
+    if (answer.status !== 503) return answer
+  }
+}
+
 /** A backend reads calls, and ends them [SRV2]. */
 export function registerBackendCalls(name: string, start: Start): void {
   describe(`backends and calls, ${name}`, () => {

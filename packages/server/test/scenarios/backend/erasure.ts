@@ -12,7 +12,7 @@ import { dumpOf } from '../../support/dump.ts'
 import { about, connectExtended, ringingCall } from '../../support/extended-flows.ts'
 import { request } from '../../support/sessions.ts'
 import { finish, type Start } from '../calls/composition.ts'
-import { ask } from './calls.ts'
+import { ask, erase as eraseAt } from './calls.ts'
 
 const isExport = createValidator(ParticipantExport)
 const nothing = { calls: 0, devices: 0, timeline_entries: 0, webhook_deliveries: 0 }
@@ -54,7 +54,7 @@ export function registerBackendErasure(name: string, start: Start): void {
       const lines = (await dump()).split('\n').filter((line) => texts.some((text) => line.includes(text)))
       return [...new Set(lines.map((line) => /^(?:\{"table":")?(\w+)/.exec(line)?.[1]))].sort()
     }
-    const erase = (role: string, userId: string) => ask(service(), 'DELETE', `participants/${role}/${userId}`)
+    const erase = (role: string, userId: string) => eraseAt(service(), role, userId)
     const exported = async (role: string, userId: string) => {
       const { status, body } = await ask(service(), 'GET', `participants/${role}/${userId}/export`)
       expect([status, isExport(body).ok]).toEqual([200, true])

@@ -17,7 +17,7 @@ import {
   transferred,
 } from '../../support/transfer-flows.ts'
 import { finish, type Start } from '../calls/composition.ts'
-import { ask } from './calls.ts'
+import { ask, erase } from './calls.ts'
 
 const events = ['call.ringing', 'call.accepted', 'call.ended', 'call.cancelled']
 
@@ -251,7 +251,7 @@ function registerErased(service: () => Service): void {
     expect(await exported('agent', ids.ben)).toEqual([first])
     expect(await exported('customer', ids.ann)).toEqual([next, first])
     expect(await exported('agent', ids.eva)).toEqual([next])
-    const { body } = await ask(service(), 'DELETE', `participants/agent/${ids.ben}`)
+    const { body } = await erase(service(), 'agent', ids.ben)
     expect(body).toMatchObject({ success: true, calls: 2 })
     const nobody = { user_id: '', role: 'agent', display_name: null }
     const shown = (await ask(service(), 'GET', `calls/${next}`)).body.call
@@ -264,7 +264,7 @@ function registerErased(service: () => Service): void {
       expect(JSON.stringify(body)).not.toContain(ids.ben)
     }
     // The target goes, too: of its export nothing is left.
-    await ask(service(), 'DELETE', `participants/agent/${ids.eva}`)
+    await erase(service(), 'agent', ids.eva)
     expect(await exported('agent', ids.eva)).toEqual([])
     expect(await exported('customer', ids.ann)).toEqual([next, first])
   })
@@ -273,7 +273,7 @@ function registerErased(service: () => Service): void {
     const three = await threeOf(service())
     const { ann, eva, ids, first } = three
     const next = await transferred(three)
-    expect((await ask(service(), 'DELETE', `participants/agent/${ids.ben}`)).body.calls).toBe(2)
+    expect((await erase(service(), 'agent', ids.ben)).body.calls).toBe(2)
     expect((await ann.next('call.ended', about(first))).data.reason).toBe('ended_by_server')
     expect((await eva.next('call.cancelled', about(next))).data.reason).toBe('transfer_cancelled')
     const other = await connectExtended(service(), { ...roles, user_id: someone('max'), role: 'agent' }, transfer)

@@ -4,7 +4,7 @@ import { someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
 import { connectExtended } from '../../support/extended-flows.ts'
 import { quiet, request } from '../../support/sessions.ts'
-import { ask } from '../backend/calls.ts'
+import { ask, erase } from '../backend/calls.ts'
 import { type Start, serviceFor } from './composition.ts'
 import { codeOf, type People, people, stopped } from './groups.ts'
 
@@ -237,7 +237,7 @@ function registerLeavers(service: () => Service): void {
     const [ann, ben] = all.members
     const call_uuid = await invited(all)
     await rings(ann, call_uuid)
-    const erased = ask(service(), 'DELETE', `participants/agent/${all.ids[0]}`)
+    const erased = erase(service(), 'agent', all.ids[0] ?? '')
     await rings(ben, call_uuid)
     expect((await erased).status).toBe(200)
     ben?.send('call.accept', { call_uuid })
