@@ -17,7 +17,7 @@ const written = (page: string, date: string, ...results: MeasurementResult[]) =>
 test('a chapter has the machine, its pictures, its tables, its ratios with the targets, and its notes', () => {
   const chart = { kind: 'bars', name: 'relay', title: 'Relay', unit: 'x', bars: [] } as const
   const page = written('', '2026-11-30', result('relay', { charts: [chart] }))
-  expect(page.slice(page.indexOf('## '))).toBe(`## relay
+  expect(page.slice(page.indexOf('## relay'))).toBe(`## relay
 
 2026-11-30. 2 cores. 9 rounds.
 
@@ -39,10 +39,24 @@ test('a chapter has the machine, its pictures, its tables, its ratios with the t
 `)
 })
 
+test('it begins with everything that has a target, whichever run measured it', () => {
+  const without = { comparisons: [comparison('tls', 'bare Bun', [2], null)] }
+  const first = written('', '2026-11-29', result('call'), result('connect', without))
+  expect(written(first, '2026-11-30', result('relay'))).toContain(`## Targets
+
+| measurement | against | median | min | max | target |  |
+|---|--:|--:|--:|--:|--:|--:|
+| relay | bare Bun | 0.50 | 0.40 | 0.60 | ≥ 0.6 | not met |
+| call | bare Bun | 0.50 | 0.40 | 0.60 | ≥ 0.6 | not met |
+
+## relay
+`)
+})
+
 test('a later run replaces its own chapters, leaves the others, and keeps the order', () => {
   const first = written('', '2026-11-29', result('call'), result('tls'))
   const second = written(first, '2026-11-30', result('relay'), result('tls'))
-  expect(second.match(/^## .*\n\n\S+/gm)).toEqual([
+  expect(second.match(/^## (?!Targets).*\n\n\S+/gm)).toEqual([
     '## relay\n\n2026-11-30.',
     '## call\n\n2026-11-29.',
     '## tls\n\n2026-11-30.',

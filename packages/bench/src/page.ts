@@ -15,7 +15,7 @@ const HEAD = `# Benchmark results
 
 \`npm run bench -- --write\` wrote this page: for each measurement what its last run gave, as it was printed. What each number
 means, and what it says about Ringwire, is in [benchmarks.md](benchmarks.md). A run of some measurements
-(\`--only relay,call\`) replaces their chapters only.
+(\`--only relay,call\`) replaces their chapters only. What has a target is in the first table, too.
 `
 
 export interface Run {
@@ -31,7 +31,16 @@ export function pageWith(page: string, run: Run): string {
   const chapters = chaptersOf(page)
   for (const result of run.results) chapters.set(result.name, chapterOf(result, run))
   const inOrder = MEASUREMENTS.flatMap((name) => chapters.get(name) ?? [])
-  return [HEAD, ...inOrder].join('\n')
+  return [HEAD, targetsIn(inOrder), ...inOrder].join('\n')
+}
+
+/** A line of a chapter's ratios that has a target. */
+const withTarget = /^\| .* \| [≥≤] [^|]+ \| .*\|$/gm
+
+/** Everything that has a target, whichever run measured it. */
+function targetsIn(chapters: readonly string[]): string {
+  const rows = chapters.flatMap((chapter) => chapter.match(withTarget) ?? [])
+  return ['## Targets', '', headOf(comparisonHead), ...rows, ''].join('\n')
 }
 
 function chaptersOf(page: string): Map<MeasurementName, string> {
@@ -64,9 +73,12 @@ function ratiosOf(comparisons: readonly Comparison[]): string {
 }
 
 function lines(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map(escaped).join(' | ')} |`
-  const rule = `|${head.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`
-  return [line(head), rule, ...rows.map(line)].join('\n')
+  return [headOf(head), ...rows.map(line)].join('\n')
 }
+
+const headOf = (head: readonly string[]) =>
+  `${line(head)}\n|${head.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`
+
+const line = (cells: readonly string[]) => `| ${cells.map(escaped).join(' | ')} |`
 
 const escaped = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
