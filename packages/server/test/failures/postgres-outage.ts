@@ -24,8 +24,8 @@ export interface DatabaseOutage {
   end(world: World): Promise<void> | void
 }
 
-/** Shorter than the outage, so that a clock that ran on would have run out. */
-export const peerLostMs = 4_000
+/** Enough until both nodes say that the database is back. The outage is longer, so that a clock that ran on would have run out. */
+const peerLostMs = 8_000
 export const outageEnv = {
   RINGWIRE_PEER_LOST_MS: String(peerLostMs),
   // What rings through an outage rings on afterwards.
@@ -68,6 +68,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     await becomesUnready('database', one, two)
     // One that goes while nobody can write that down.
     await losing.callee.die()
+    const diedAt = performance.now()
     // Relays need no database, on whichever nodes the peers are.
     for (let n = 1; n <= 3; n++) {
       expect((await ask(apart.caller, 'webrtc.ice_candidate', candidate(call, n))).data).toEqual({
@@ -84,8 +85,9 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
       refusesTokens(one),
       isAskedToComeLater(two, token),
     ])
-    // By now a ring has run out, and with an earlier start a lost place would have.
-    await Bun.sleep(Math.max(0, ringMs + 1_500 - (performance.now() - beganAt)))
+    // By then a ring has run out, and with an earlier start a lost place would have.
+    const goOnAt = Math.max(beganAt + ringMs, diedAt + peerLostMs) + 1_500
+    await Bun.sleep(Math.max(0, goOnAt - performance.now()))
     expect(toldOf(ringing.caller, 'call.missed', missed)).toBe(0)
 
     await outage.end(world())
