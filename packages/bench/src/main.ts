@@ -83,7 +83,7 @@ interface Failure {
   message: string
 }
 
-async function measureAll(bench: Bench, options: Options) {
+async function measureAll(bench: Bench, options: Options, onMeasured: (result: MeasurementResult) => void) {
   const results: MeasurementResult[] = []
   const failures: Failure[] = []
   for (const name of options.only) {
@@ -93,6 +93,7 @@ async function measureAll(bench: Bench, options: Options) {
       const result = await run[name](bench)
       results.push(result)
       console.log(`\n${formatMeasurement(result)}`)
+      onMeasured(result)
     } catch (error) {
       failures.push({ name, message: String(error) })
       console.log(`\n${name}: NOT MEASURED. ${String(error)}`)
@@ -120,13 +121,13 @@ function drawCharts(directory: string, results: readonly MeasurementResult[]): v
   }
 }
 
-/** The chapters of what was measured, and their pictures. */
-function writeDocuments(results: readonly MeasurementResult[], about: readonly string[]): void {
+/** The chapter of what was measured, and its pictures. */
+function writeDocument(result: MeasurementResult, about: readonly string[]): void {
   const docs = join(import.meta.dir, '..', '..', '..', 'docs')
   const page = join(docs, 'benchmark-results.md')
   const date = new Date().toISOString().slice(0, 10)
-  writeFileSync(page, pageWith(existsSync(page) ? readFileSync(page, 'utf8') : '', { results, about, date }))
-  drawCharts(join(docs, PICTURES), results)
+  writeFileSync(page, pageWith(existsSync(page) ? readFileSync(page, 'utf8') : '', { results: [result], about, date }))
+  drawCharts(join(docs, PICTURES), [result])
 }
 
 function machine(note: string): string[] {
@@ -158,13 +159,15 @@ async function main(): Promise<number> {
   const about = machine(place.note)
   console.log(about.join('\n'))
   const bench: Bench = { seconds, rounds, placement: place, generators, distance, directory, say }
-  const { results, failures } = await measureAll(bench, options)
+  const { results, failures } = await measureAll(bench, options, (result) => {
+    // At once: a run takes most of an hour, and may be stopped.
+    if (options.write) writeDocument(result, [...about, `${rounds} rounds of ${seconds} s`])
+  })
   const comparisons = results.flatMap((result) => result.comparisons)
   if (comparisons.length > 0) console.log(`\n${formatComparisons(comparisons)}`)
   for (const generator of generators) await generator.stop()
   await distance?.stop()
   if (options.plot !== null) plot(options.plot, results, about.join(' '))
-  if (options.write) writeDocuments(results, [...about, `${rounds} rounds of ${seconds} s`])
   if (options.json !== null) writeFileSync(options.json, JSON.stringify({ about, options, results, failures }, null, 2))
   // Once more, at the end, where whoever reads only that finds it.
   for (const { name, message } of failures) say(`${name}: NOT MEASURED. ${message}`)
