@@ -35,6 +35,8 @@ const { success, logs } = await Bun.build({
   minify: { whitespace: true, syntax: true },
   format: 'esm',
   bytecode: true,
+  // The process begins twice (executable.ts): the first time it reads a small part of itself.
+  splitting: true,
   compile: { outfile },
 })
 for (const log of logs) console.error(log)
