@@ -15,7 +15,7 @@ const HEAD = `# Benchmark results
 
 \`npm run bench -- --write\` wrote this page: for each measurement what its last run gave, as it was printed. What each number
 means, and what it says about Ringwire, is in [benchmarks.md](benchmarks.md). A run of some measurements
-(\`--only relay,call\`) replaces their chapters only. What has a target is in the first table, too.
+(\`--only relay,call\`) replaces their chapters only. The first table repeats each ratio that has a target.
 `
 
 export interface Run {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
-import { clockMs } from '../support/clocks.ts'
+import { earlyMs } from '../support/clocks.ts'
 import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { toldOf, worldFor } from './world.ts'
@@ -77,7 +77,7 @@ test('[RING1] [RING2] a ring ends at its time, whichever node has it', async () 
       const expiresAt = Date.parse(ringing?.data.expires_at)
       expect(Math.abs(expiresAt - since - ringMs)).toBeLessThan(soon(lateMs))
       await Promise.all([pair.caller, pair.callee].map((client) => client.next('call.missed', aboutCall(callUuid))))
-      expect(Date.now() - expiresAt).toBeWithin(-clockMs, soon(lateMs))
+      expect(Date.now() - expiresAt).toBeWithin(-earlyMs, soon(lateMs))
       const record = await historyOf(calleeAt, pair, callUuid)
       expect(Math.abs(Date.parse(record.started_at) - since)).toBeLessThan(soon(lateMs))
       expect(Math.abs(Date.parse(record.ended_at) - expiresAt)).toBeLessThan(soon(lateMs))
@@ -99,7 +99,7 @@ test('[END3] a lost place waits as long as it should, and its holder may come ba
       back.callee.url = callerAt.url
       expect((await back.callee.connect()).data).toMatchObject({ recovered: true })
       await lost.caller.next('call.ended', aboutCall(gone))
-      expect(Date.now()).toBeWithin(from + lostMs - clockMs, since + lostMs + soon(lateMs))
+      expect(Date.now()).toBeWithin(from + lostMs - earlyMs, since + lostMs + soon(lateMs))
       expect(await historyOf(callerAt, lost, gone)).toMatchObject({ end_reason: 'peer_lost' })
       expect(toldOf(back.caller, 'call.ended', kept)).toBe(0)
       await hangUp(calleeAt, back, kept)

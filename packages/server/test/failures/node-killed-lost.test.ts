@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { soon, until } from '@ringwire/testkit/patience'
-import { clockMs } from '../support/clocks.ts'
+import { earlyMs } from '../support/clocks.ts'
 import { about, answeredCall, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { becomesReady, insist, storedCalls, toldOf, worldFor } from './world.ts'
@@ -49,7 +49,7 @@ test('[END3] [RES3] a node is killed: whoever does not come back is lost in time
   })
 
   const ended = await staying.callee.next('call.ended', about(lost))
-  expect(Date.now() - since[lost]!).toBeWithin(lostMs - clockMs, lostMs + soon(lateMs))
+  expect(Date.now() - since[lost]!).toBeWithin(lostMs - earlyMs, lostMs + soon(lateMs))
   expect(ended.data).toMatchObject({ status: 'ended', reason: 'peer_lost', by: null })
   const cancelled = await calling.callee.next('call.cancelled', about(rung))
   expect(cancelled.data).toMatchObject({ status: 'cancelled', reason: 'caller_lost', by: null })
@@ -63,7 +63,7 @@ test('[END3] [RES3] a node is killed: whoever does not come back is lost in time
   ] as const) {
     const record = await historyOf(two, pair, call)
     expect(record).toMatchObject(how)
-    expect(Date.parse(record.ended_at) - since[call]!).toBeWithin(lostMs - clockMs, lostMs + soon(lateMs))
+    expect(Date.parse(record.ended_at) - since[call]!).toBeWithin(lostMs - earlyMs, lostMs + soon(lateMs))
   }
   expect(toldOf(staying.callee, 'call.ended', lost)).toBe(1)
   expect(toldOf(calling.callee, 'call.cancelled', rung)).toBe(1)

@@ -3,7 +3,7 @@ import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { acceptedCall, candidate, someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
-import { clockMs } from '../support/clocks.ts'
+import { earlyMs } from '../support/clocks.ts'
 import { answeredCall, connectedCall, type ExtendedPair, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, historyOf, numbersTo, pairOn, stopAll } from './people.ts'
@@ -177,7 +177,7 @@ test('[RING1] ring timers of a node that is killed fire on the other one within 
   await one.kill()
   await Promise.all(
     calls.map(async ({ pair, call, missedAt, expiresAt }) => {
-      expect((await missedAt) - expiresAt).toBeWithin(-clockMs, soon(1_000))
+      expect((await missedAt) - expiresAt).toBeWithin(-earlyMs, soon(1_000))
       expect(await historyOf(two, pair, call)).toMatchObject({ status: 'missed', end_reason: 'no_answer' })
       expect(toldOf(pair.callee, 'call.missed', call)).toBe(1)
     }),

@@ -24,7 +24,7 @@ async function powerCut({ one, two, redis }: World): Promise<void> {
   await Promise.all([one.start(), two.start()])
 }
 
-/** Whoever is to be back is so within `lostMs` of the start. */
+/** Each client that comes back does so within `lostMs` of the start. */
 async function surviveCut(round: number): Promise<void> {
   const { one, two } = world()
   const [talking, ringing, ending, gone] = await Promise.all([

@@ -101,7 +101,7 @@ export function registerClosingScenarios(name: string, start: StartService): voi
     test.concurrent('[CLOSE] a second SIGTERM exits at once', () =>
       withService(start, {}, async (service) => {
         const codes: number[] = []
-        // After half a second it exits by itself: on a machine that is later than that it is asked once more.
+        // The service exits by itself after half a second. If the second signal comes too late for that, it starts again for another try.
         while (codes.at(-1) !== 143 && codes.length < mostTries) {
           if (codes.length > 0) await service.start()
           const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
