@@ -59,3 +59,16 @@ test('migrations are numbered from 1, each number once', () => {
     expect(files.map((file) => Number.parseInt(file, 10))).toEqual(files.map((_, index) => index + 1))
   }
 })
+
+test('a source file says at its head why it has more than 350 lines, if it has', () => {
+  const folders = ['packages/*/src/**/*.{ts,tsx}', 'scripts/**/*.{ts,mjs}', 'site/src/**/*.ts']
+  const files = folders
+    .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(root)])
+    .filter((file) => !file.includes('node_modules/') && !/\.test\.tsx?$/.test(file))
+  expect(files.length).toBeGreaterThan(500)
+  const wrong = files.filter((file) => {
+    const lines = readFileSync(join(root, file), 'utf8').trimEnd().split('\n')
+    return lines.length > 350 !== lines.slice(0, 12).some((line) => /^(\/\/| \*) Over 350 lines: /.test(line))
+  })
+  expect(wrong).toEqual([])
+})

@@ -1,3 +1,4 @@
+// Over 350 lines: it is one document, and its parts follow its chapters.
 import { capabilities } from '@ringwire/protocol/capabilities'
 import { type ClientEventName, clientEventPurposes, clientEvents } from '@ringwire/protocol/client-events'
 import { closeCodes } from '@ringwire/protocol/close-codes'

@@ -1,3 +1,4 @@
+// Over 350 lines: it is one list of examples, which tell of the same people and calls.
 import type {
   CallPage,
   CallShown,

@@ -1,3 +1,4 @@
+// Over 350 lines: it is the one file that knows each adapter, so no other has to.
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
 import { type Cluster, createCluster } from './cluster/cluster.ts'

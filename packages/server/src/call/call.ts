@@ -1,3 +1,4 @@
+// Over 350 lines: it is one model, the states of a call with all that they share.
 import type { Capability } from '@ringwire/protocol/capabilities'
 import type { OverStatus } from '@ringwire/protocol/end-reasons'
 

@@ -1,3 +1,4 @@
+// Over 350 lines: its functions share what one socket is still owed, and each of them is short.
 import type { CloseCode } from '@ringwire/protocol/close-codes'
 import type { Timers } from '../ports/clock.ts'
 import type { Upstream } from '../ports/sessions.ts'

@@ -1,3 +1,4 @@
+// Over 350 lines: it is one server, whose commands share its keys.
 import type { Copies, Refusal, SessionWrite } from '../../src/cluster/copies.port.ts'
 import type { Copy, Directory, Master, Row, RowFields, Saying } from '../../src/cluster/directory.port.ts'
 import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
