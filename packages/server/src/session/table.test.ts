@@ -279,6 +279,22 @@ for (const kind of ['stop', 'final'] as const) {
   }
 }
 
+test('[WS4] a new session hears that its device declined, from a session that its client never saw', () => {
+  const ring: Push = { kind: 'ringing', call: 'call', version: 2, text: '{"n":"ring"}' }
+  const declined: Push = { kind: 'stop', call: 'call', version: 3, text: '{"n":"declined"}' }
+  connect('never seen')
+  table.append('never seen', ring)
+  table.detach('never seen', table.sinkOf('never seen')!, false, 0)
+  connect('declines')
+  table.append('declines', ring)
+  table.appendRung(participant, declined, ['declines'])
+  expect(handed).toEqual(['ring', 'ring'])
+  table.detach('declines', table.sinkOf('declines')!, false, 0)
+  connect('new')
+  table.collectFinals({ sessionId: 'new', participant, deviceId: 'phone', extended: true })
+  expect(handed).toEqual(['ring', 'ring', 'declined'])
+})
+
 test('[WS4] a device that answered is not told by a session that nobody came back to that another one did, whoever remembers', () => {
   const answered: Push = { kind: 'stop', call: 'call', version: 2, text: '{"n":"elsewhere"}', device: 'phone' }
   const identities = ['phone', 'desk'].map((deviceId) => ({

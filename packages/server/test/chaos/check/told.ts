@@ -5,7 +5,7 @@ import { isVolatile, type Reading, type SeenPush, type SeenState } from './readi
 
 /** Something that the service said about calls to one person, in the order in which it came. */
 type Statement =
-  | { readonly kind: 'push' | 'reply'; readonly seen: SeenPush; readonly asked?: string }
+  | { readonly kind: 'push' | 'reply'; readonly seen: SeenPush; readonly session: string; readonly asked?: string }
   | { readonly kind: 'state'; readonly seen: SeenState }
 
 /** What somebody knows of a call. */
@@ -38,9 +38,11 @@ export function checkTold(readings: readonly Reading[], facts: Facts, report: Re
 }
 
 function statementsOf({ stretches, states, requests }: Reading): Statement[] {
-  const pushes = stretches.flatMap((stretch) => stretch.pushes).map((seen) => ({ kind: 'push', seen }) as const)
-  const replies = requests.flatMap(({ frame, replies }) =>
-    replies.map((seen) => ({ kind: 'reply', seen, asked: frame.event }) as const),
+  const pushes = stretches.flatMap(({ session: { id }, pushes }) =>
+    pushes.map((seen) => ({ kind: 'push', seen, session: id }) as const),
+  )
+  const replies = requests.flatMap(({ session: { id }, frame, replies }) =>
+    replies.map((seen) => ({ kind: 'reply', seen, asked: frame.event, session: id }) as const),
   )
   const all = [...pushes, ...replies, ...states.map((seen) => ({ kind: 'state', seen }) as const)]
   return all.sort((a, b) => a.seen.index - b.seen.index)
@@ -53,12 +55,13 @@ const livePushes: Readonly<Record<string, string>> = {
 }
 
 function hear(
-  { kind, seen, asked }: Exclude<Statement, { kind: 'state' }>,
+  statement: Exclude<Statement, { kind: 'state' }>,
   known: Map<string, Knowledge>,
   facts: Facts,
   user: string,
   report: Report,
 ): void {
+  const { kind, seen, asked } = statement
   const { frame, at } = seen
   const call = frame.data?.call_uuid
   if (call === undefined || isVolatile(frame)) return
@@ -67,15 +70,14 @@ function hear(
   if (status === undefined) return
   const before = known.get(call)
   const fact = facts.get(call)
-  const isQuiet =
-    fact !== undefined && isRung(fact, user) && isOverHere({ kind, seen, ...(asked && { asked }) }, fact, user)
+  const isQuiet = fact !== undefined && isRung(fact, user) && isOverHere(statement, fact, user)
   const isLate = before?.state === 'over' && !overStatuses.includes(status) && !isQuiet
   // Replies and pushes overtake each other: a resume gives the replies first [RES1].
   if (isLate && kind === 'push' && before.since.frame.request_id === undefined) {
     report('order', `${frame.event} says ${status}, after its end was told`, where)
   }
   if (kind === 'push') {
-    for (const text of untruths(frame, status, fact, user)) report('disagrees', `${frame.event}: ${text}`, where)
+    for (const text of untruths(statement, status, fact, user)) report('disagrees', `${frame.event}: ${text}`, where)
   } else if (overStatuses.includes(status) && fact?.row.status !== status) {
     report('disagrees', `${asked} was answered with ${status}; it is ${fact?.row.status}`, where)
   }
@@ -108,7 +110,12 @@ function endIn({ event, data }: Frame): string | undefined {
 }
 
 /** What a push says that is not so. */
-function untruths(frame: Frame, status: string, fact: CallFacts | undefined, user: string): string[] {
+function untruths(
+  { seen: { frame }, session }: Exclude<Statement, { kind: 'state' }>,
+  status: string,
+  fact: CallFacts | undefined,
+  user: string,
+): string[] {
   const { event, version, data } = frame
   if (fact === undefined) return ['there is no such call']
   if (sideOf(fact, user) === undefined && !isRung(fact, user)) return [`${user} is not in it`]
@@ -119,11 +126,13 @@ function untruths(frame: Frame, status: string, fact: CallFacts | undefined, use
   const isSo = then === status || (event === 'call.accepted' && then === 'connected')
   if (version > row.version || !isSo) return [`${status} in version ${version}, where it is ${then}`]
   if (!overStatuses.includes(status)) {
-    // Nobody here has a second phone: only another member of a group answers elsewhere.
+    // Nobody here has a second phone: only another member of a group answers elsewhere, and somebody declines elsewhere only
+    // in another session of the same phone.
     const isElsewhere = endIn(frame) !== undefined
     const isOther = isRung(fact, user) && row.callee !== user && data?.reason === 'answered_elsewhere'
     const isPassed = data?.reason === 'next_member' && wasPassed(fact, user, version)
-    return isElsewhere && !isOther && !isPassed ? [`${status} elsewhere`] : []
+    const isDeclined = data?.reason === 'rejected_elsewhere' && wasDeclined(fact, user, version, session)
+    return isElsewhere && !isOther && !isPassed && !isDeclined ? [`${status} elsewhere`] : []
   }
   const endedAt = data?.ended_at
   // To the callee's sessions, however many there are, a rejected call was rejected elsewhere.
@@ -138,6 +147,17 @@ function untruths(frame: Frame, status: string, fact: CallFacts | undefined, use
 /** Whether this version says that somebody's turn was over. */
 function wasPassed({ events }: CallFacts, user: string, version: number): boolean {
   return events.some((event) => event.type === 'passed' && event.member === user && event.version === version)
+}
+
+/**
+ * Whether somebody declined by this version, in another session: the call rang at this one, too, or at one from which this
+ * one got the notice [GROUP1, WS4].
+ */
+function wasDeclined({ events }: CallFacts, user: string, version: number, session: string): boolean {
+  return events.some(
+    (event) =>
+      event.type === 'declined' && event.by_user === user && event.version === version && event.by_session !== session,
+  )
 }
 
 /** A snapshot lists live calls; where it begins a new session or a new log, a call that is not in it is over. */
