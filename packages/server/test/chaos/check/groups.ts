@@ -83,13 +83,19 @@ interface Ring {
   readonly isLast: boolean
 }
 
-/** A member whose turn is over, and who names the call when it has ended, hears how, before the reply [END4]. */
-function isToldToAsker({ session }: Stretch, { frame, at }: SeenPush): boolean {
+/**
+ * A member whose turn is over, and who names the call when it has ended, hears how, before the reply [END4]. A client that
+ * comes back after that gets the reply first [RES1].
+ */
+function isToldToAsker({ states }: Reading, { session }: Stretch, { frame, at, index }: SeenPush): boolean {
   if (frame.data?.reason === 'next_member') return false
-  return [...session.requests.values()].some(
-    ({ frame: asked, firstAt, replies: [reply] }) =>
-      asked.data?.call_uuid === frame.data?.call_uuid && firstAt < at && (reply === undefined || reply.at >= at),
-  )
+  const cameBack = states.findLast((state) => state.index < index)
+  const { handled = 0 } = cameBack?.kind === 'recovered' ? (cameBack.frame.data ?? {}) : {}
+  const wasReplyFirst = (n: number, reply: SeenPush) => n <= handled && reply.index > (cameBack?.index ?? 0)
+  return [...session.requests.values()].some(({ n, frame: asked, firstAt, replies: [reply] }) => {
+    if (asked.data?.call_uuid !== frame.data?.call_uuid || firstAt >= at) return false
+    return reply === undefined || reply.index > index || wasReplyFirst(n, reply)
+  })
 }
 
 function checkStop(of: Ring, startedAt: number, patience: Patience, report: Report): void {
@@ -100,7 +106,7 @@ function checkStop(of: Ring, startedAt: number, patience: Patience, report: Repo
   if (row.callee === user && isLast) return
   const stops = meanwhile.filter(({ frame }) => finals.includes(frame.event))
   const where = { user, call: row.call_uuid, at: ring.at }
-  const heard = stops.filter((stop, i) => i === 0 || !isToldToAsker(stretch, stop))
+  const heard = stops.filter((stop, i) => i === 0 || !isToldToAsker(reading, stretch, stop))
   if (heard.length > 1) report('double', `it stopped ringing ${heard.length} times: ${heard.map(nameOf)}`, where)
   const isLater = ({ version }: EventRow) => version > (ring.frame.version ?? 0)
   const over = events.filter(isLater).find(({ type, member }) => {
