@@ -1,7 +1,7 @@
 import { type Participant, participantKey } from '../call/call.ts'
 import type { Push } from '../ports/push.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
-import { goneSince, isOpen, type Session } from '../session/session.ts'
+import { goneSince, hasClient, type Session } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Row } from './directory.port.ts'
 import type { Inbox } from './inbox.ts'
@@ -97,7 +97,7 @@ export function createFinals({ node, table, rows, owner, inbox, settle }: Finals
         if (at !== node) return
       }
       const session = table.get(identity.sessionId)
-      if (session !== undefined && isOpen(session)) await collect(session, identity)
+      if (session !== undefined && hasClient(session)) await collect(session, identity)
     },
   }
 }

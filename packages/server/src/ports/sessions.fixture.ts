@@ -38,6 +38,7 @@ export interface Socket extends Sink {
   /** How often it was retired. */
   retirements: number
   isBusy: boolean
+  isClosed: boolean
   /** False: what it is handed waits, and is not written. */
   writes: boolean
   writtenSeq: number

@@ -6,7 +6,7 @@ import { knowsOf } from './news.ts'
 import { takeUnproven } from './places.ts'
 import type { Registry } from './registry.ts'
 import type { Sending } from './sending.ts'
-import { goneSince, hasUndeliveredFinal, isOpen, mayResume, type Session } from './session.ts'
+import { goneSince, hasClient, hasUndeliveredFinal, isOpen, mayResume, type Session } from './session.ts'
 
 /** Final notices that wait in sessions without a socket, for a newer session of the same device [WS4]. */
 export interface Finals {
@@ -34,7 +34,7 @@ export function createFinals(registry: Registry, { append }: Sending): Finals {
   function collect(identity: SessionIdentity, sources: readonly Session[]): void {
     const target = registry.get(identity.sessionId)
     // Its client has given the socket up, and may resume just the session that would lose the notice [RES2].
-    if (target === undefined || !isOpen(target)) return
+    if (target === undefined || !hasClient(target)) return
     if (target.hasLooked) {
       for (const source of sources) passing.passAll(target, source)
       return

@@ -167,6 +167,9 @@ export function sinkOf({ socket }: Session): Sink | undefined {
   return socket.is === 'open' ? socket.sink : undefined
 }
 
+/** Its client may be there. A socket that is closed stays the session's until what came on it is done. */
+export const hasClient = ({ socket }: Session) => socket.is === 'open' && !socket.sink.isClosed
+
 export function lostOf(session: Session | undefined): LostSocket | undefined {
   return session?.socket.is === 'lost' ? session.socket : undefined
 }

@@ -452,22 +452,26 @@ export function registerClosedRules(given: () => SessionsHarness): void {
       })
     }
 
-    test('[WS4] [RES2] a session whose socket is gone takes nothing from another one, whose client resumes exactly', async () => {
-      const seen = await openReady(sessions())
-      const { participant, deviceId } = seen.identity
-      await sessions().append(seen.id, ringing('c', 1, 1))
-      await given().settled()
-      await sessions().detach(seen.id, seen.socket, false, 0)
-      await sessions().appendRung(participant, final('c', 2, 2), [])
-      // The client gave this socket up before its node had looked what there was.
-      const late = await openReady(sessions(), { participant, deviceId })
-      await stepsOf(sessions()).hold(late.id, 'd', true)
-      await given().settled()
-      await sessions().detach(late.id, late.socket, false, 0)
-      await sessions().collectFinals(late.identity)
-      const back = await comeBack(sessions(), seen, 1)
-      expect(back && numbersOf(back.socket)).toEqual([2])
-    })
+    for (const isDetached of [true, false]) {
+      const when = isDetached ? 'is gone' : 'is closed, and was not left yet,'
+      test(`[WS4] [RES2] a session whose socket ${when} takes nothing from another one, whose client resumes exactly`, async () => {
+        const seen = await openReady(sessions())
+        const { participant, deviceId } = seen.identity
+        await sessions().append(seen.id, ringing('c', 1, 1))
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, false, 0)
+        await sessions().appendRung(participant, final('c', 2, 2), [])
+        // The client gave this socket up before its node had looked what there was.
+        const late = await openReady(sessions(), { participant, deviceId })
+        await stepsOf(sessions()).hold(late.id, 'd', true)
+        await given().settled()
+        late.socket.isClosed = true
+        if (isDetached) await sessions().detach(late.id, late.socket, false, 0)
+        await sessions().collectFinals(late.identity)
+        const back = await comeBack(sessions(), seen, 1)
+        expect(back && numbersOf(back.socket)).toEqual([2])
+      })
+    }
   })
 }
 
