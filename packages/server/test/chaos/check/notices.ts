@@ -85,6 +85,7 @@ function isHeard(reading: Reading, { pushes, about }: Owed, event: EventRow, at:
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
   // Only the end of a call may also be sent to the session that comes after a loss [WS4].
   const isEnd = overStatuses.includes(event.type)
+  if (!isEnd && patience.timedOut(reading, stretch, at)) return true
   const told = isEnd ? reading.stretches.slice(first) : [stretch]
   const came = told.flatMap((each) => each.pushes)
   const call = about ?? event.call_uuid

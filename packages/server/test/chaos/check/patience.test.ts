@@ -20,10 +20,15 @@ function socket(number: number, from: number, until: number, recovered = true): 
 }
 
 /** Whether what was due, at 25 s, may be missing, where the phone had these sockets, and one with a new session at the end. */
-function isExcused(online: readonly (readonly [from: number, until: number])[], lostAt = 90_000, at = 25_000): boolean {
+function isExcused(
+  online: readonly (readonly [from: number, until: number])[],
+  lostAt = 90_000,
+  at = 25_000,
+  faults = header,
+): boolean {
   const entries = online.flatMap(([from, until], i) => socket(i, from, until, i > 0))
   const reading = read({ user: 'user-1', entries: [...entries, ...socket(online.length, lostAt, 99_000, false)] })
-  return createPatience(header).excuses(reading, reading.stretches[0]!, at)
+  return createPatience(faults).excuses(reading, reading.stretches[0]!, at)
 }
 
 test('what waited for a phone that was away until its log was lost may be missing', () => {
@@ -35,6 +40,34 @@ test('what waited for a phone that was away until its log was lost may be missin
       [30_000, 30_500],
     ]),
   ).toBe(true)
+})
+
+test('what was due while something was broken takes longer, and a socket at which nothing can arrive does not count', () => {
+  const excused = (kind: 'node stopped' | 'Redis stopped', target: string, until: number) => {
+    const faults = headerOf(header.faults[0]!, { kind, target, from: 25_010, until: 31_000 })
+    return isExcused([[10_000, until]], 90_000, 25_000, faults)
+  }
+  for (const [kind, target] of [
+    ['node stopped', 'node-0'],
+    ['Redis stopped', 'Redis'],
+  ] as const)
+    expect([36_000, 40_500, 41_500].map((until) => excused(kind, target, until))).toEqual([true, true, false])
+  // Its socket is at another node, and what is to come may be under way from this one.
+  expect([34_500, 35_500].map((until) => excused('node stopped', 'node-1', until))).toEqual([true, false])
+})
+
+test('what waited for a phone that stayed away for longer than the resume window went with its session', () => {
+  const timedOut = (until: number, backAt?: number) => {
+    const entries = [...socket(0, 10_000, until), ...(backAt ? socket(1, backAt, 199_000, false) : [])]
+    const reading = read({ user: 'user-1', entries })
+    return createPatience(headerOf()).timedOut(reading, reading.stretches[0]!, 25_000)
+  }
+  expect(timedOut(24_000, 145_000)).toBe(true)
+  expect(timedOut(26_500, 147_000)).toBe(true)
+  // It came back in time, or was there for long enough.
+  expect(timedOut(24_000, 143_000)).toBe(false)
+  expect(timedOut(24_000)).toBe(false)
+  expect(timedOut(27_500, 148_000)).toBe(false)
 })
 
 test('what a store that was away commits later is known later', () => {

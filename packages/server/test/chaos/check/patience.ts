@@ -29,10 +29,20 @@ export interface Patience {
    * could not have heard of it.
    */
   excuses(reading: Reading, stretch: Stretch, at: number): boolean
+  /**
+   * Whether something that was due at `at` went with its session: the phone stayed away for longer than the resume window,
+   * and could not have heard of it before [RES1]. How a call ended waits for the next session [WS4].
+   */
+  timedOut(reading: Reading, stretch: Stretch, at: number): boolean
   /** Whether a loss was declared to a phone from `from` on, and soon enough to be one of `at`. */
   declared(reading: Reading, from: number, at: number): boolean
   /** Whether nothing was broken all that time, nor so shortly before that something may still be settling. */
   isCalm(from: number, until: number): boolean
+}
+
+interface Time {
+  readonly from: number
+  readonly until: number
 }
 
 /** A store or a node that was away is there for everybody after this, in ms. */
@@ -53,6 +63,31 @@ export function createPatience(header: Header): Patience {
     return Math.max(at, ...ends)
   }
 
+  /**
+   * Whether a phone was there for no longer than what was due at `at` may be under way, in this time, at the end of which
+   * that was lost. A socket at which nothing can arrive does not count: a store or its node is broken.
+   */
+  function wasAway(reading: Reading, at: number, { from, until }: Time): boolean {
+    if (!Number.isFinite(until)) return false
+    const isBroken = faults.some((fault) => {
+      const whole = wholeFor(reading.user, fault)
+      return fault.from < whole && fault.from <= at + atOnceMs && whole >= at
+    })
+    const there = reading.online.map((time) => {
+      const [first, last] = [Math.max(time.from, from), Math.min(time.until, until)]
+      return last <= first ? 0 : wholeMs(first, last, brokenFor(reading.user, [time.node]))
+    })
+    return there.reduce((sum, ms) => sum + ms, 0) <= (isBroken ? Math.max(online, atOnceMs) : atOnceMs)
+  }
+
+  /** When a store was broken for a user, or one of these nodes. */
+  function brokenFor(user: string, nodes: readonly (number | undefined)[]): readonly Time[] {
+    return faults
+      .filter(({ target }) => !/^node-/.test(target) || nodes.some((node) => target === `node-${node}`))
+      .map((fault) => ({ from: fault.from, until: wholeFor(user, fault) }))
+      .sort((a, b) => a.from - b.from)
+  }
+
   return {
     storedBy(at) {
       const away = faults.filter(({ kind, from, until }) => {
@@ -62,19 +97,22 @@ export function createPatience(header: Header): Patience {
     },
     heardBy(knownAt, user, nodes) {
       const soon = knownAt + atOnceMs
-      const onTheWay = faults
-        .filter(({ target }) => !/^node-/.test(target) || nodes.some((node) => target === `node-${node}`))
-        .map((fault) => ({ from: fault.from, until: wholeFor(user, fault) }))
-        .sort((a, b) => a.from - b.from)
+      const onTheWay = brokenFor(user, nodes)
       const ends = onTheWay.filter(({ from, until }) => from <= soon && until >= knownAt).map(({ until }) => until)
       return ends.length === 0 ? soon : wholeTimeAfter(Math.max(...ends), online, onTheWay)
     },
     excuses(reading, stretch, at) {
-      const { until } = stretch
+      const { from: begun, until } = stretch
       const whole = wholeAfter(at, reading.user)
       // If the log was lost under a socket, that socket says so.
       if (until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))) return true
-      return blowsTo(reading.user, header).some(({ from }) => wasAway(reading, stretch, at, from))
+      const blows = blowsTo(reading.user, header).filter(({ from }) => begun <= from && from <= until)
+      // Where the log was lost before, that counts until the phone heard of the loss.
+      return blows.some(({ from }) => wasAway(reading, at, from < at ? { from, until } : { from: at, until: from }))
+    },
+    timedOut(reading, { until }, at) {
+      const left = reading.online.findLast(({ from }) => from < until)?.until ?? until
+      return until - left > header.resumeWindowMs && wasAway(reading, at, { from: at, until })
     },
     declared({ states, user }, from, at) {
       const latest = wholeAfter(at, user) + back
@@ -85,11 +123,7 @@ export function createPatience(header: Header): Patience {
 }
 
 /** When this much time had passed in which nothing was broken. `faults`: in the order in which they began. */
-function wholeTimeAfter(
-  at: number,
-  ms: number,
-  faults: readonly { readonly from: number; readonly until: number }[],
-): number {
+function wholeTimeAfter(at: number, ms: number, faults: readonly Time[]): number {
   let due = at + ms
   let wholeFrom = at
   for (const { from, until } of faults) {
@@ -115,13 +149,13 @@ export function isThere({ online }: Reading, from: number, until: number): boole
   return online.some((time) => time.from + clockSlackMs < from && time.until > until)
 }
 
-/**
- * Whether what was due at `at` was lost with the log of this part of a session, at `blow`, and its phone had no socket until
- * then for as long as news needs. If the log was lost before, that counts until the phone heard of the loss.
- */
-function wasAway({ online }: Reading, { from: begun, until }: Stretch, at: number, blow: number): boolean {
-  if (blow < begun || blow > until || !Number.isFinite(until)) return false
-  const [from, to] = blow < at ? [blow, until] : [at, blow]
-  const there = online.map((time) => Math.max(0, Math.min(time.until, to) - Math.max(time.from, from)))
-  return there.reduce((sum, ms) => sum + ms, 0) <= atOnceMs
+/** In how much of a time nothing was broken. `broken`: in the order in which it began. */
+function wholeMs(from: number, until: number, broken: readonly Time[]): number {
+  let [whole, at] = [0, from]
+  for (const each of broken) {
+    if (each.from >= until) break
+    whole += Math.max(0, each.from - at)
+    at = Math.max(at, each.until)
+  }
+  return whole + Math.max(0, until - at)
 }

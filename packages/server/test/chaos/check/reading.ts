@@ -58,8 +58,8 @@ export interface Reading {
   readonly stretches: readonly Stretch[]
   readonly states: readonly SeenState[]
   readonly requests: readonly SeenRequest[]
-  /** When it had a socket and its `auth.ok`. */
-  readonly online: readonly { readonly from: number; readonly until: number }[]
+  /** When it had a socket and its `auth.ok`, and to which node. */
+  readonly online: readonly { readonly from: number; readonly until: number; readonly node: number | undefined }[]
   /** What no rule allows at all. */
   readonly strange: readonly SeenPush[]
 }
@@ -84,7 +84,7 @@ class Reader implements Reading {
   readonly stretches: Stretch[] = []
   readonly states: SeenState[] = []
   readonly requests: SeenRequest[] = []
-  readonly online: { from: number; until: number }[] = []
+  readonly online: { from: number; until: number; node: number | undefined }[] = []
   readonly strange: SeenPush[] = []
   private session: SeenSession | undefined
   private stretch: Stretch | undefined
@@ -113,7 +113,8 @@ class Reader implements Reading {
     if (entry.frame.event === 'auth.ok') {
       this.socket = entry.socket
       this.hello(seen)
-      this.online.push({ from: entry.at, until: Number.POSITIVE_INFINITY })
+      const node = this.opened.get(entry.socket)?.node
+      this.online.push({ from: entry.at, until: Number.POSITIVE_INFINITY, node })
     } else if (entry.socket !== this.socket || this.session === undefined) this.comesEarly(seen)
     else if (entry.frame.request_id !== undefined) this.reply(seen, this.session)
     else if (entry.frame.event === 'session.reset') this.reset(seen, this.session)
