@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { callKey } from '../call/call.ts'
-import { created, ringing } from '../ports/call-store.fixture.ts'
+import { type Call, callKey } from '../call/call.ts'
+import { type Decision, unchanged } from '../call/command.ts'
+import { ringsUntil } from '../call/effects.ts'
+import { beginTurn, firstTurn, passTurn } from '../call/turns.ts'
+import { created, ringing, there } from '../ports/call-store.fixture.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
 import {
@@ -94,6 +97,39 @@ test('[GROUP1] [REL2] what a member sends early comes after its accept; what the
   done(await domain.calls.verb(callee.actor, 'accept', call.callUuid, null))
   expect(candidatesOf(caller)).toEqual(['candidate:1', 'candidate:3'])
   expect(await send(domain, other, call.callUuid, 4)).toMatchObject({ code: 'CALL_NOT_PARTICIPANT' })
+})
+
+test('[REL2] [GROUP1] what a member sends before the turn in which it accepts goes to nobody', async () => {
+  const domain = await openDomain()
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  const { sessionId, deviceId, node } = caller.actor
+  const { participant } = callee.actor
+  const member = participant.userId
+  const call = ringing(
+    caller.actor.participant,
+    { ...participant, userId: '' },
+    {
+      group: { name: 'desk', members: [member], declined: [], turns: firstTurn(60_000, 0) },
+      callerPlace: { state: 'held', settled: true, sessionId, deviceId, node },
+    },
+  )
+  await domain.store.transition(call, () => ({ steps: [created(call)] }))
+  const happens = async (decide: (call: Call) => Decision) => {
+    const { steps } = await domain.store.transition(call, (found) => decide(there(found)))
+    expect(steps).toHaveLength(1)
+    for (const step of steps) await domain.delivery.apply(step)
+  }
+  const turnBegins = () => happens((call) => beginTurn(call, member, call.version, Date.now()))
+  await turnBegins()
+  expect(await send(domain, callee, call.callUuid, 1)).toBe('ringing')
+  await happens((call) => passTurn(call, ringsUntil(call)) ?? unchanged(call))
+  expect(await send(domain, callee, call.callUuid, 2)).toBe('ringing')
+  await happens((call) => beginTurn(call, null, call.version, ringsUntil(call)))
+  await turnBegins()
+  expect(await send(domain, callee, call.callUuid, 3)).toBe('ringing')
+  done(await domain.calls.verb(callee.actor, 'accept', call.callUuid, null))
+  expect(candidatesOf(caller)).toEqual(['candidate:3'])
 })
 
 test('[ORD2] a relay waits for a step that waits for a lost log, and is refused for now where that takes too long', async () => {

@@ -8,6 +8,7 @@ import { atOnceMs, type Patience } from './patience.ts'
 import { isWithAnother } from './places.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
 import { finals } from './streams.ts'
+import { turnsOf } from './turns.ts'
 
 /** A relay as its receiver got it. */
 interface Arrival {
@@ -135,7 +136,7 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
   const acceptedAt = fact.reached.get('accepted')
   if (status === 'ringing') {
     // Nobody took the call, or the waiting messages were lost, and their sender heard so [REL2].
-    if (acceptedAt === undefined) return
+    if (acceptedAt === undefined || isFromBeforeTurn(request, fact, startedAt)) return
     const answered = Math.max(reply.at, acceptedAt - startedAt)
     if (patience.declared(sender, request.firstAt, answered) || isExcused(answered, answered, stream, mark)) return
     // It is handed over with the answer: not if the answer could not be delivered before the call was over.
@@ -145,6 +146,12 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
     if (stream.came.length === 0 && heardBy > answered + atOnceMs && heardBy > endedAt) return
     report('lost', `${text}, though the call was answered`, where)
   } else if (!isExcused(request.firstAt, reply.at, stream, mark)) report('lost', text, where)
+}
+
+/** What a member sent before the turn in which it answered is for nobody: that turn began without it [REL2, GROUP1]. */
+function isFromBeforeTurn({ session, firstAt }: SeenRequest, fact: CallFacts, startedAt: number): boolean {
+  const turn = turnsOf(fact).at(-1)
+  return turn?.member === session.user && startedAt + firstAt < turn.began.at + clockSlackMs
 }
 
 /**
