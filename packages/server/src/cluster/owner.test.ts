@@ -21,7 +21,7 @@ test('[INV4] a session that is being given away gets no socket here, whatever of
       saves: { settle: () => undefined, give: () => saved },
       directory: { row: async () => undefined },
     } as unknown as OwnerOptions)
-    const resumes = createResumes({ table, owner, registered: async () => {} })
+    const resumes = createResumes({ table, owner, registered: async () => {}, settle: () => undefined })
     const identity = identityOf()
     const id = identity.sessionId
     stepsOf(table).openDetached(identity, 0)

@@ -1,16 +1,19 @@
 import { tagOfSessionId } from '../ports/session-id.ts'
 import type { SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
 import { ClosedError, LateError, socketAhead, turnAway } from '../session/late.ts'
+import type { Session } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import { isOwn } from './handoffs.ts'
 import type { Owner } from './owner.ts'
 import { changing, mostTries } from './retries.ts'
+import type { Saves } from './saves.ts'
 
 export interface ResumesOptions {
   readonly table: SessionTable
   readonly owner: Owner
   /** Resolves when others find the session with this socket; rejects where it is not the session's any more. */
   readonly registered: (sessionId: string, sink: Sink, isNew: boolean) => Promise<void>
+  readonly settle: Saves['settle']
 }
 
 /** A socket that wants a session, and the last push that its client saw. */
@@ -27,6 +30,7 @@ export function createResumes({
   table,
   owner,
   registered,
+  settle,
 }: ResumesOptions): Pick<Sessions, 'sinkToReplace' | 'resume'> {
   const { bringHere, giveWay, hasTurn } = createTurns(table, owner)
 
@@ -51,6 +55,31 @@ export function createResumes({
     throw changing()
   }
 
+  /**
+   * A node that stood still may not know yet that another one has the session: it refuses nobody by what it had of it. A
+   * save says whose it is.
+   */
+  async function bringAndResume<T>(
+    coming: ComingBack,
+    sink: Sink,
+    retired: Sink | undefined,
+    resume: () => T | undefined,
+  ): Promise<T | undefined> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      let refused: Session | undefined
+      const open = await bringAndOpen(coming, sink, retired, () => {
+        const session = table.get(coming.id)
+        const resumed = resume()
+        if (resumed === undefined) refused = session
+        return resumed
+      })
+      if (open !== undefined || refused === undefined) return open
+      await settle()
+      if (table.get(coming.id) === refused) return undefined
+    }
+    throw changing()
+  }
+
   return {
     async sinkToReplace(id, identity, next, seq) {
       if (next?.isClosed === true || tagOfSessionId(id) === undefined) return undefined
@@ -60,7 +89,7 @@ export function createResumes({
     async resume(request, identity, sink, at, retired) {
       const { sessionId, seq, replied = 0 } = request
       if (tagOfSessionId(sessionId) === undefined) return undefined
-      const open = await bringAndOpen({ id: sessionId, identity, seq }, sink, retired, () =>
+      const open = await bringAndResume({ id: sessionId, identity, seq }, sink, retired, () =>
         table.resume(request, identity, sink, at),
       )
       if (open === undefined) return undefined

@@ -71,7 +71,7 @@ function socketsOf({ node, own, owner, directory, living }: SessionsOptions): Se
       await registered(identity.sessionId, sink, true)
       return open
     },
-    ...createResumes({ table, owner, registered }),
+    ...createResumes({ table, owner, registered, settle: saves.settle }),
     ready: (id, sink) => table.ready(id, sink),
     async detach(...how) {
       const isGone = table.detach(...how)

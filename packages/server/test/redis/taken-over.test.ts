@@ -191,6 +191,19 @@ test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its success
   client.disconnect()
 })
 
+test('[RES2] a node that lost a session to another one, and does not know it, refuses no resume by what it had', async () => {
+  const { one, two, seen, client } = await taken()
+  const back = await comeBack(two.sessions, seen, 0)
+  expect(back && numbersOf(back.socket)).toEqual([1])
+  await two.sessions.detach(seen.id, back?.socket ?? createSocket(), false, 0)
+  await two.settled()
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 2))).toBe('kept')
+  // The first node never sent what this client has seen.
+  const again = await comeBack(one.sessions, seen, 1)
+  expect(again && numbersOf(again.socket)).toEqual([2])
+  client.disconnect()
+})
+
 test('[INV4] [RES1] a node that stood still, and goes on, owns at once what comes to it, though others have yet to find that it lives', async () => {
   const url = await server.database()
   const one = await nodes.start(url)
