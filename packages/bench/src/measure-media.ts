@@ -25,7 +25,7 @@ const WAYS = ['sdkPhone', 'plainPhone', 'bareRelay', 'onePage'] as const
 type Way = (typeof WAYS)[number]
 const TITLE: Record<Way, string> = {
   sdkPhone: 'Ringwire, by its SDK, two contexts',
-  plainPhone: 'Ringwire, by its interface alone, two contexts',
+  plainPhone: 'Ringwire, only by its interface, two contexts',
   bareRelay: 'bare relay, two contexts',
   onePage: 'no service, one page',
 }

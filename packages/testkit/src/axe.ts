@@ -7,13 +7,11 @@ const source = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')),
 /** What depends on colors. In dark nothing else can differ, and all rules take seconds. */
 const rulesOfColors = ['color-contrast', 'link-in-text-block']
 
-const schemes = ['light', 'dark'] as const
-
 /** What axe finds serious or critical on the page as it stands, in light and in dark; empty where all is well. */
-export async function serious(page: Page, inSchemes: readonly (typeof schemes)[number][] = schemes): Promise<string[]> {
+export async function serious(page: Page): Promise<string[]> {
   if (await page.evaluate(() => !('axe' in window))) await page.evaluate(source)
   const found: string[] = []
-  for (const colorScheme of inSchemes) {
+  for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     const options = JSON.stringify({
       resultTypes: ['violations'],

@@ -58,9 +58,7 @@ export async function look(page: Page, name: string): Promise<string[]> {
   const found: string[] = []
   for (const screen of screens) {
     await page.setViewportSize(screen)
-    // On another screen only the room is different, and no color.
-    const seen = await serious(page, screen === screens[0] ? undefined : ['light'])
-    found.push(...seen.map((fault) => `${name} on a screen of ${screen.width}: ${fault}`))
+    found.push(...(await serious(page)).map((fault) => `${name} on a screen of ${screen.width}: ${fault}`))
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     if (wide > 0) found.push(`${name} scrolls sideways by ${wide} px on a screen of ${screen.width}`)
     for (const colorScheme of ['light', 'dark'] as const) {
