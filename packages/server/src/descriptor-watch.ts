@@ -3,6 +3,7 @@ import { closeSync, openSync } from 'node:fs'
 import type { Listener } from './listen.ts'
 import type { Descriptors } from './observability/descriptors.ts'
 import type { Logger } from './observability/logger.ts'
+import { every } from './time/alarms.ts'
 
 const lookMs = 100
 /** The port is closed after this number of looks in a row that find hardly any left. */
@@ -80,9 +81,9 @@ export function watchDescriptors(
     spare = takeSpare()
   }
 
-  const timer = setInterval(look, lookMs)
+  const stop = every(lookMs, look)
   return () => {
-    clearInterval(timer)
+    stop()
     for (const descriptor of spare.splice(0)) closeSync(descriptor)
   }
 }

@@ -30,6 +30,7 @@ import type { Sender } from './push/sender.ts'
 import { createRest } from './rest.ts'
 import { createDispatch } from './signaling/dispatch.ts'
 import { createGateway } from './signaling/gateway.ts'
+import { every } from './time/alarms.ts'
 import { createSystemTimers } from './time/timers.ts'
 import type { Recorder } from './timeline/recorder.ts'
 import { createTimelines } from './timeline/timelines.ts'
@@ -125,6 +126,7 @@ function createWatched({ backend, policies, hooked, journal }: FrontDeps) {
     hooked,
     now: clock.monotonic,
     wall: clock.now,
+    every,
     onError: (error) => journal.failed(error, 'who is online could not be told'),
   })
   return { presence, online }

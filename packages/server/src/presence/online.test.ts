@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, type Mock, spyOn, test } from 'bun:test'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Participant } from '../call/call.ts'
 import type { OnlineStore } from '../ports/online.ts'
 import { openHarness, type SqliteHarness, unhurried } from '../stores/sqlite/open.fixture.ts'
@@ -9,20 +9,17 @@ const startMs = 15_000
 const goneMs = 5_000
 
 let harness: SqliteHarness
-let intervals: Mock<typeof setInterval>
 let now: number
 let online: Online
 let errors: unknown[]
 
 beforeEach(async () => {
   harness = await openHarness(unhurried)
-  intervals = spyOn(globalThis, 'setInterval')
   now = 1_000_000
   errors = []
 })
 afterEach(async () => {
   online.stop()
-  intervals.mockRestore()
   await harness.close()
   expect(errors).toEqual([])
 })
@@ -42,6 +39,7 @@ async function start(): Promise<(ms: number) => Promise<void>> {
     of: (node) => follow(store.of(node)),
     erase: (participant) => store.erase(participant),
   }
+  let work = () => {}
   online = createOnline({
     store: followed,
     self: 'self',
@@ -49,11 +47,13 @@ async function start(): Promise<(ms: number) => Promise<void>> {
     hooked: () => new Set([ann.product]),
     now: () => now,
     wall: () => now,
+    every(_, what) {
+      work = what
+      return () => {}
+    },
     onError: (error) => errors.push(error),
   })
-  intervals.mockImplementation((() => 0) as unknown as typeof setInterval)
   online.start()
-  const [work] = intervals.mock.calls.at(-1) as unknown as [() => void]
   /** This time passes; everything that is due then has been done. */
   return async (ms) => {
     now += ms

@@ -2,12 +2,13 @@
  * Who came online and went offline, for the webhook endpoints that name it [HOOK2]. Each node writes whose sockets it has, and
  * the store tells of the first node of somebody and of the last one, in that commit. So one node tells, whichever dies.
  *
- *   const online = createOnline({ store, self, isDead, hooked, now, wall, onError })
+ *   const online = createOnline({ store, self, isDead, hooked, now, wall, every, onError })
  *   online.start()
  *   online.opened(participant), online.closed(participant)    → of sockets of this process
  *   online.died(node, hasLeft)                                → its sockets are gone
  */
 import type { Participant } from '../call/call.ts'
+import type { Cancel, Timers } from '../ports/clock.ts'
 import type { OnlineStore } from '../ports/online.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createHere, goneMs } from './here.ts'
@@ -32,6 +33,7 @@ export interface OnlineOptions {
   readonly now: () => number
   /** In ms since the epoch. */
   readonly wall: () => number
+  readonly every: Timers['every']
   readonly onError: (error: unknown) => void
 }
 
@@ -44,7 +46,8 @@ export interface Online {
   stop(): void
 }
 
-export function createOnline({ store, self, isDead, hooked, now, wall, onError }: OnlineOptions): Online {
+export function createOnline(options: OnlineOptions): Online {
+  const { store, self, isDead, hooked, now, wall, every, onError } = options
   const here = createHere(now)
   const over = createEndedRuns(store, wall)
   let startedAt = now()
@@ -52,7 +55,7 @@ export function createOnline({ store, self, isDead, hooked, now, wall, onError }
   let notBefore = Number.NEGATIVE_INFINITY
   let isWorking = false
   let isAway = false
-  let timer: ReturnType<typeof setInterval> | undefined
+  let stop: Cancel = () => {}
 
   async function writeChanges(): Promise<void> {
     for (let batch = here.take(); batch.length > 0; batch = here.take()) {
@@ -107,9 +110,9 @@ export function createOnline({ store, self, isDead, hooked, now, wall, onError }
     died: (node, hasLeft) => forget(node, now() + (hasLeft ? goneMs : 0)),
     start() {
       startedAt = now()
-      timer = setInterval(() => void work(), workMs)
+      stop = every(workMs, () => void work())
     },
-    stop: () => clearInterval(timer),
+    stop: () => stop(),
   }
 }
 

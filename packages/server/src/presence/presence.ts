@@ -14,8 +14,10 @@ import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { PresenceState } from '@ringwire/protocol/events/presence'
 import type { Participant } from '../call/call.ts'
 import type { CallStore } from '../ports/call-store.ts'
+import type { Cancel } from '../ports/clock.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { every } from '../time/alarms.ts'
 import { inBatches } from '../time/in-batches.ts'
 import { createWatchers, keyOf, newPerson, type Person, type Watchers } from './watchers.ts'
 
@@ -65,7 +67,7 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
   const look = createLooks({ sessions, calls, now }, watchers.learn)
   let isWorking = false
   let isAway = false
-  let timer: ReturnType<typeof setInterval> | undefined
+  let stop: Cancel = () => {}
 
   async function round(): Promise<void> {
     for (const [sessionId, { product, watched }] of watchers.all) {
@@ -116,12 +118,12 @@ export function createPresence({ sessions, calls, now, isOpen, onError }: Presen
     },
     end: watchers.forget,
     start() {
-      timer = setInterval(() => {
+      stop = every(roundMs, () => {
         asked.clear()
         void work()
-      }, roundMs)
+      })
     },
-    stop: () => clearInterval(timer),
+    stop: () => stop(),
   }
 }
 

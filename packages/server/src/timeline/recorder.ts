@@ -10,8 +10,10 @@
  */
 import { type Call, type CallRef, refOf, type Side } from '../call/call.ts'
 import type { TimelineRow } from '../call/observed.ts'
+import type { Cancel } from '../ports/clock.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
+import { every } from '../time/alarms.ts'
 import { createMemberRows, type MemberRows } from './member-rows.ts'
 import { createTraffic, type RelayedData } from './traffic.ts'
 import { createWriteBehind } from './write-behind.ts'
@@ -64,7 +66,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let isAway = false
   let countedAt = performance.now()
   let pruneAt = Number.POSITIVE_INFINITY
-  let timer: ReturnType<typeof setInterval> | undefined
+  let stop: Cancel = () => {}
 
   async function prune(): Promise<void> {
     pruneAt = performance.now() + pruneMs
@@ -108,10 +110,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
     },
     start() {
       pruneAt = performance.now() + firstPruneMs
-      timer = setInterval(() => void turn(), writeMs)
+      stop = every(writeMs, () => void turn())
     },
     async stop() {
-      clearInterval(timer)
+      stop()
       traffic.write()
       await rows.write().catch(failed)
     },
