@@ -42,10 +42,7 @@ export function createRedisDirectory(store: Store, node: string): Directory {
         Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i] ?? '', all[2 * i + 1] ?? ''] as const),
       )
     },
-    async said(marker) {
-      const [word = null] = (await store.run('said', [marker], [node])) as string[]
-      return word
-    },
+    said: createSaid(store, node),
     async maker(marker, dead = '') {
       const [maker] = (await store.run('maker', [marker], [node, dead])) as string[]
       return maker
@@ -53,6 +50,23 @@ export function createRedisDirectory(store: Store, node: string): Directory {
     async made(marker) {
       await store.run('maker', [marker], ['', ''])
     },
+  }
+}
+
+/** All who ask in one tick share a question. What any of them read before, it was answered before the question is sent. */
+function createSaid(store: Pick<Store, 'run'>, node: string): Directory['said'] {
+  const asked = new Map<string, Promise<string | null>>()
+  async function ask(marker: string): Promise<string | null> {
+    const [word = null] = (await store.run('said', [marker], [node])) as string[]
+    return word
+  }
+  return (marker) => {
+    const known = asked.get(marker)
+    if (known !== undefined) return known
+    const answer = ask(marker)
+    asked.set(marker, answer)
+    process.nextTick(() => asked.delete(marker))
+    return answer
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Cluster } from 'ioredis'
+import { Cluster, type Redis } from 'ioredis'
 import { packageRoot } from '../../config/package-root.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { storeError } from './deadlines.ts'
@@ -38,6 +38,7 @@ export function createScripts(
   onError: (error: unknown) => void,
 ): RunScript {
   const scripts = readScripts()
+  const gather = createGathering(client)
   client.on(
     'ready',
     () =>
@@ -53,6 +54,7 @@ export function createScripts(
 
   /** In full where its server does not know it: one that has just started. */
   async function sendScript({ sha, text }: Script, keys: readonly string[], args: readonly (string | number)[]) {
+    gather()
     try {
       return (await within(() => client.evalsha(sha, keys.length, ...keys, ...args))) as Reply
     } catch (error) {
@@ -70,6 +72,24 @@ export function createScripts(
       if (!(client instanceof Cluster && error instanceof StoreError && error.message === 'MOVED')) throw error
       await within(() => refreshed(client))
       return send()
+    })
+  }
+}
+
+/**
+ * What one tick sends goes in one write: a write costs more than most scripts do. A cluster's client does so by itself (`connect.ts`).
+ */
+function createGathering(client: Client): () => void {
+  if (client instanceof Cluster) return () => {}
+  let gathering: Redis['stream'] | undefined
+  return () => {
+    const { stream } = client
+    if (client.status !== 'ready' || stream === gathering) return
+    gathering = stream
+    stream.cork()
+    process.nextTick(() => {
+      gathering = undefined
+      stream.uncork()
     })
   }
 }
