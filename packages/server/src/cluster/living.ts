@@ -66,6 +66,8 @@ export interface Living {
 
 /** How often silent nodes are looked for, in ms. */
 const lookMs = 100
+/** How long a store that was away is left alone before this node tells it again that it lives, in ms. */
+const againMs = 100
 
 export function createLiving({ post, node, deaths, onSilent, onDoubted, onError, timers }: LivingOptions): Living {
   const heard = createHeard(node, deaths)
@@ -95,13 +97,21 @@ export function createLiving({ post, node, deaths, onSilent, onDoubted, onError,
     forgetDead(heard, heard.beatAt).forEach(onSilent)
   }
 
+  /** No call rings at the clients of a node that does not say that it lives. So this node says it as soon as it can [RING1]. */
+  const beatUntilSaid = shareUntilDone(async () => {
+    while (!(await beat().then(isDone, isNotDone))) await timers.sleep(againMs)
+  })
+
   const lookForSilent = () => markSilent(heard, now()).forEach(onSilent)
 
   return {
     async start() {
       await beat()
       const beatAgain = () => {
-        beat().catch(onError)
+        beat().catch((error) => {
+          onError(error)
+          beatUntilSaid()
+        })
         if (now() - heard.beatAt > deadMs) onDoubted()
       }
       cancels = [timers.every(beatMs, beatAgain), timers.every(lookMs, lookForSilent)]
@@ -183,6 +193,21 @@ function shareNext(beat: () => Promise<void>): () => Promise<void> {
         return last
       })
     return next
+  }
+}
+
+const isDone = () => true
+const isNotDone = () => false
+
+/** Begins the work, unless it is still being done. */
+function shareUntilDone(work: () => Promise<void>): () => void {
+  let isWorking = false
+  return () => {
+    if (isWorking) return
+    isWorking = true
+    void work().finally(() => {
+      isWorking = false
+    })
   }
 }
 

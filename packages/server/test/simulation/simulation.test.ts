@@ -76,6 +76,10 @@ const mended: readonly (readonly [what: string, world: WorldOptions])[] = [
     'a phone asks for the end of a call, and then hears that the call is handed over to it',
     { seed: 350752, nodes: 3, users: 4, seconds: 2 },
   ],
+  [
+    'a call rings at a group moments after the node of a member is back from an outage, and is answered at once',
+    { seed: 510158, nodes: 3, users: 4, seconds: 60 },
+  ],
 ]
 for (const [what, world] of mended) {
   test(`${what}: seed ${world.seed}`, async () => {

@@ -1,13 +1,13 @@
 import type { CallFacts } from './facts.ts'
 import { clockSlackMs } from './findings.ts'
-import { isThere, type Patience } from './patience.ts'
+import { atOnceMs, isThere, type Patience } from './patience.ts'
 import type { Reading } from './reading.ts'
 import type { Turn } from './turns.ts'
 
 /** Whether somebody has to hear a call ring that was decided on at `at`. */
 export type IsRingDue = (fact: CallFacts, user: string, at: number) => boolean
 
-/** How long after its end a late ring is still worth sending, in ms [RING1]. */
+/** How long after its end a late ring is still worth sending, if nobody answered, in ms [RING1]. */
 const lateRingMs = 10_000
 
 /**
@@ -27,7 +27,10 @@ export function createDueRings(readings: ReadonlyMap<string, Reading>, patience:
     if (knownAt === undefined) return false
     const nodes = [callee, readings.get(row.caller)].map((reading) => nodeAt(reading, knownAt))
     const heardBy = patience.heardBy(knownAt, user, nodes)
-    return heardBy <= overAt + lateRingMs && isThere(callee, at, heardBy)
+    // Something was in the way. A ring that could not be told before somebody answered is told to nobody.
+    const isLate = heardBy > knownAt + atOnceMs
+    const mayRingLateMs = isLate && reached.has('accepted') ? 0 : lateRingMs
+    return heardBy <= overAt + mayRingLateMs && isThere(callee, at, heardBy)
   }
 }
 
