@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { headerOf } from '../chaos/check/header-of.ts'
-import type { Entry, Trace } from '../chaos/recording.ts'
+import type { Entry, FaultRecord, Trace } from '../chaos/recording.ts'
 import { checkApart } from './apart.ts'
 
 const call = { call_uuid: 'c', caller: 'user-0', callee: 'user-1', version: 4, status: 'ended', end_reason: 'hangup' }
@@ -39,4 +39,45 @@ test('[PLACE3] two phones of one person do not answer one call', () => {
 
 test('[TAKE1] a phone that has taken the call may answer it: that changes nothing', () => {
   expect(reportsOf(phone(6_000, 'call.accept'), phone(8_000, 'call.take', 'call.accept'))).toEqual([])
+})
+
+/** What the checker says of user-1's phone, which got a relay twice. user-0 sent it on both of its sockets, or once. */
+function ofRelayTwice(isSentAgain: boolean, ...faults: readonly FaultRecord[]): string[] {
+  const candidate = { candidate: 'c 1', sdpMid: '0', sdpMLineIndex: 0 }
+  const relay = { event: 'webrtc.ice_candidate', data: { call_uuid: 'c', candidate } }
+  const hello = (at: number, socket: number, recovered: boolean, session_id: string): Entry[] => [
+    { kind: 'open', at, socket, node: socket },
+    { kind: 'in', at: at + 1, socket, frame: { event: 'auth.ok', data: { session_id, epoch: 'e', recovered } } },
+  ]
+  const send = (at: number, socket: number): Entry => {
+    return { kind: 'out', at, socket, frame: { ...relay, request_id: 'r', n: 1 } }
+  }
+  const sender: Entry[] = [
+    ...hello(1_000, 0, false, 's'),
+    send(7_000, 0),
+    { kind: 'close', at: 7_020, socket: 0, code: 1006 },
+    ...hello(7_500, 1, true, 's'),
+    ...(isSentAgain ? [send(7_600, 1)] : []),
+  ]
+  const came = (at: number, seq: number): Entry => {
+    return { kind: 'in', at, socket: 0, frame: { ...relay, data: { ...relay.data, from_user_id: 'user-0' }, seq } }
+  }
+  const phone: Trace = {
+    user: 'user-1',
+    entries: [...hello(1_000, 0, false, 't'), came(7_010, 1), came(7_650, 2)],
+  }
+  const found: string[] = []
+  const header = { ...headerOf(...faults), apart: ['user-1'] }
+  const rows = { calls: [{ ...call, ...times }], events: [], histories: [], hooks: [] }
+  const recording = { header, traces: [{ user: 'user-0', entries: sender }], tracesApart: [phone], ...rows }
+  checkApart([phone], recording, (kind, text) => found.push(`${kind}: ${text}`))
+  return found
+}
+
+test('[EXT3] a relay that was written without Redis, and sent again elsewhere, may come twice to a phone of several', () => {
+  const cut = { kind: 'node cut from Redis', target: 'node-0', from: 6_900, until: 7_300 } as const
+  const twice = ['double: webrtc.ice_candidate c from user-0 1 came twice']
+  expect(ofRelayTwice(true, cut)).toEqual([])
+  expect(ofRelayTwice(false, cut)).toEqual(twice)
+  expect(ofRelayTwice(true)).toEqual(twice)
 })
