@@ -23,7 +23,8 @@ const hello = (at: number, socket: number, data: { recovered: boolean; handled: 
   { kind: 'open', at, socket, node: 0 },
   came(at + 1, { event: 'auth.ok', data: { session_id: 's', epoch: 'e', ...data } }, socket),
 ]
-const ring = came(20_020, { event: 'call.ringing', seq: 1, version: 2, data: { call_uuid } })
+const ringing = { event: 'call.ringing', seq: 1, version: 2, data: { call_uuid } }
+const ring = came(20_020, ringing)
 const passed = came(25_020, {
   ...{ event: 'call.cancelled', seq: 2, version: 3 },
   data: { call_uuid, status: 'ringing', reason: 'next_member', ended_at: null },
@@ -73,4 +74,44 @@ test('[RES1] where the member comes back only then, it gets the reply first', ()
   expect(problems(declines, ...comesBack(0), reply(29_050, 1), missed(29_060, 1))).toEqual(twice)
   // The client had the reply before.
   expect(problems(declines, reply(27_950), ...comesBack(1), missed(29_003, 1))).toEqual(twice)
+})
+
+/** What is wrong where ann's phone leaves while a call rings, stays away for this time, and hears this in a new session. */
+function problemsAway(type: 'accepted' | 'missed', awayMs: number, ...heard: readonly Frame[]): string[] {
+  const isAnswered = type === 'accepted'
+  const all = { ...row, callee: isAnswered ? 'bob' : '', members: ['ann', 'bob'], version: 2 }
+  const over = { call_uuid, version: 2, type, at: 21_000, by_user: isAnswered ? 'bob' : null }
+  const facts = factsOf({
+    calls: [{ ...all, status: isAnswered ? 'accepted' : type, end_reason: isAnswered ? null : 'no_answer' }],
+    events: [{ call_uuid, version: 1, type: 'invited', at: 20_000, by_user: 'dan' }, over],
+  })
+  const [leftAt, backAt] = [20_500, 20_500 + awayMs]
+  const back = { event: 'auth.ok', data: { session_id: 'new', epoch: 'e', recovered: false } }
+  const entries: Entry[] = [
+    ...hello(10_000, 0, { recovered: false, handled: 0 }),
+    came(20_020, { ...ringing, version: 1 }),
+    { kind: 'close', at: leftAt, socket: 0, code: 1006 },
+    { kind: 'open', at: backAt, socket: 1, node: 0 },
+    ...[back, ...heard].map((frame) => came(backAt + 1, frame, 1)),
+    { kind: 'close', at: backAt + 60_000, socket: 1, code: 1006 },
+  ]
+  const found: string[] = []
+  const patience = createPatience({ ...headerOf(), resumeWindowMs: 30_000 })
+  checkGroups([read({ user: 'ann', entries })], facts, 0, patience, (kind, text) => found.push(`${kind}: ${text}`))
+  return found
+}
+
+const ringsOn = ['untold: it rings on for ann']
+
+test('[RES1] a member whose phone was away for longer than the resume window need not hear that another one answered', () => {
+  expect(problemsAway('accepted', 34_000)).toEqual([])
+  // This session was there to be resumed.
+  expect(problemsAway('accepted', 24_000)).toEqual(ringsOn)
+})
+
+test('[WS4] after that a member hears in its new session how the call ended, if that was no more than two minutes ago', () => {
+  const end = { event: 'call.missed', seq: 1, version: 2, data: { call_uuid, status: 'missed', reason: 'no_answer' } }
+  expect(problemsAway('missed', 34_000, end)).toEqual([])
+  expect(problemsAway('missed', 34_000)).toEqual(ringsOn)
+  expect(problemsAway('missed', 124_000)).toEqual([])
 })

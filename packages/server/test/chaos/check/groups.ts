@@ -119,7 +119,19 @@ function checkStop(of: Ring, startedAt: number, patience: Patience, report: Repo
   if (stops.length > 0 || hasDeclined || over === undefined || !isLast) return
   const overAt = Math.max(over.at - startedAt, ring.at)
   const isExcused = patience.excuses(reading, stretch, overAt) || stretch.until < overAt + clockSlackMs
-  if (!isExcused) report('untold', `it rings on for ${user}`, where)
+  const wentAway = patience.timedOut(reading, stretch, overAt) && !isOwedLater(of, over, overAt)
+  if (!isExcused && !wentAway) report('untold', `it rings on for ${user}`, where)
+}
+
+/** For how long a notice of how a call ended waits for the next session, in ms [WS4]. */
+const endWaitsMs = 120_000
+
+/** Whether a client whose session is over has yet to hear of this in its new session. Only the end of a call waits for that. */
+function isOwedLater({ reading, stretch, fact }: Ring, over: EventRow, overAt: number): boolean {
+  const isEnd = finals.includes(`call.${over.type}`)
+  if (!isEnd || stretch.until > overAt + endWaitsMs - clockSlackMs) return false
+  const later = reading.stretches.slice(reading.stretches.indexOf(stretch) + 1).flatMap(({ pushes }) => pushes)
+  return !later.some(({ frame }) => frame.data?.call_uuid === fact.row.call_uuid && finals.includes(frame.event))
 }
 
 const nameOf = ({ frame }: SeenPush) => `${frame.event} (${frame.data?.reason})`
