@@ -366,6 +366,21 @@ test('[PLACE2] what a device that has left is told of the end does not go along 
   expect(handed).toEqual(['answered elsewhere'])
 })
 
+test('[RES1] of too many sessions without a socket the one that was lost first is forgotten, not the one that came first', () => {
+  const ids = Array.from({ length: 21 }, (_, i) => connect(`s${i}`))
+  const lose = (id: string) => {
+    const seen = table.sinkOf(id)
+    if (seen !== undefined) table.detach(id, seen, false, 0)
+  }
+  const [first = '', ...others] = ids
+  lose(first)
+  for (const id of others.slice(0, 10)) lose(id)
+  const { identity } = table.get(first)!
+  table.resume({ sessionId: first, epoch: 'epoch', seq: 0 }, identity, sink(), 0)
+  for (const id of [first, ...others]) lose(id)
+  expect(ids.filter((id) => table.get(id) === undefined)).toEqual([others[0]!])
+})
+
 test('[WS4] a session that is made to say how a call ended, and that nobody needs any more, is gone', () => {
   const here = { sessionId: 'here', participant, deviceId: 'phone', extended: false }
   table.open(here, sink(), 1)
