@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { headerOf } from '../chaos/check/header-of.ts'
-import type { Entry, FaultRecord, Trace } from '../chaos/recording.ts'
+import type { Entry, FaultRecord, Frame, Trace } from '../chaos/recording.ts'
 import { checkApart } from './apart.ts'
 
 const call = { call_uuid: 'c', caller: 'user-0', callee: 'user-1', version: 4, status: 'ended', end_reason: 'hangup' }
@@ -39,6 +39,39 @@ test('[PLACE3] two phones of one person do not answer one call', () => {
 
 test('[TAKE1] a phone that has taken the call may answer it: that changes nothing', () => {
   expect(reportsOf(phone(6_000, 'call.accept'), phone(8_000, 'call.take', 'call.accept'))).toEqual([])
+})
+
+test('[EXT4] an answer that is sent again after a take may find that the phone has the call', () => {
+  // Both took effect in a session that another node had by then, and the call was over before the take came again.
+  const comesBack = (isSentAgain: boolean): Trace => {
+    const { user, entries } = phone(8_000)
+    const send = (at: number, socket: number, event: string, n: number): Entry => {
+      return { kind: 'out', at, socket, frame: { event, request_id: `r${n}`, n, data: { call_uuid: 'c' } } }
+    }
+    const hello = { event: 'auth.ok', data: { session_id: 's8000', epoch: 'e', recovered: true, handled: 0 } }
+    const reply = (at: number, socket: number, n: number, more: object): Entry => {
+      return { kind: 'in', at, socket, frame: { event: 'call.ack', request_id: `r${n}`, ...more } as Frame }
+    }
+    const refused = { event: 'call.error', error: { code: 'CALL_INVALID_STATE', message: '', retryable: false } }
+    const again = [send(9_000, 1, 'call.accept', 1), send(9_000, 1, 'call.take', 2)]
+    return {
+      user,
+      entries: [
+        ...entries,
+        send(8_000, 0, 'call.accept', 1),
+        send(8_500, 0, 'call.take', 2),
+        { kind: 'close', at: 8_800, socket: 0, code: 1006 },
+        { kind: 'open', at: 8_900, socket: 1, node: 1 },
+        { kind: 'in', at: 8_901, socket: 1, frame: hello },
+        ...(isSentAgain ? again : []),
+        reply(9_050, 1, 1, { data: { call_uuid: 'c', status: 'connected' } }),
+        reply(9_060, 1, 2, refused),
+      ],
+    }
+  }
+  expect(reportsOf(phone(6_000, 'call.accept'), comesBack(true))).toEqual([])
+  const both = ['effect: two phones of user-1 answered it']
+  expect(reportsOf(phone(6_000, 'call.accept'), comesBack(false))).toEqual(both)
 })
 
 /** What the checker says of user-1's phone, which got a relay twice. user-0 sent it on both of its sockets, or once. */

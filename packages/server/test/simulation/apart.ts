@@ -45,16 +45,22 @@ function checkAnswers(call: string, answers: readonly Answered[], report: Report
   }
 }
 
-/** Whose phone has the place by then: its answer changes nothing. */
+/**
+ * Whose phone has the place by then: its answer changes nothing. The service may forget that the answer was handled. The answer
+ * that is sent again then follows a take that was sent after it the first time [EXT4].
+ */
 function hasTaken({ reading, request }: Answered, call: string): boolean {
   return reading.requests.some(
     (each) =>
       each.frame.event === 'call.take' &&
       each.frame.data?.call_uuid === call &&
-      each.firstAt <= request.firstAt &&
-      outcomeOf(each) !== 'refused',
+      each.firstAt <= request.lastAt &&
+      mayBeDone(each),
   )
 }
+
+/** A request that went out twice, and was then refused, may have been done the first time. */
+const mayBeDone = (request: SeenRequest) => outcomeOf(request) !== 'refused' || request.sent > 1
 
 function checkEnds({ user, stretches }: Reading, facts: Facts, report: Report): void {
   for (const { frame, at } of stretches.flatMap(({ pushes }) => pushes)) {

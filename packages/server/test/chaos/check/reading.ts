@@ -13,8 +13,9 @@ export interface SeenRequest {
   readonly n: number
   readonly frame: Frame
   readonly firstAt: number
-  /** How often it went out. */
+  /** How often it went out, and when it did so last. */
   sent: number
+  lastAt: number
   readonly replies: SeenPush[]
 }
 
@@ -172,9 +173,10 @@ class Reader implements Reading {
     const known = session.requests.get(frame.n)
     if (known !== undefined) {
       known.sent++
+      known.lastAt = at
       return
     }
-    const request: SeenRequest = { session, n: frame.n, frame, firstAt: at, sent: 1, replies: [] }
+    const request: SeenRequest = { session, n: frame.n, frame, firstAt: at, sent: 1, lastAt: at, replies: [] }
     session.requests.set(frame.n, request)
     this.requests.push(request)
     if (frame.request_id !== undefined) this.byId.set(frame.request_id, request)
