@@ -1,8 +1,9 @@
 import { readSession } from '../session/copy.ts'
+import { freshFence } from '../session/fence.ts'
 import { branchOff } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Row } from './directory.port.ts'
-import type { BelievedDirectory } from './directory.ts'
+import type { BelievedDirectory, Taken } from './directory.ts'
 import type { Living } from './living.ts'
 import type { Routes } from './routes.ts'
 import type { Saves } from './saves.ts'
@@ -39,9 +40,6 @@ export interface Claims {
   underWay(sessionId: string): Promise<boolean> | undefined
 }
 
-/** A session with its fence, and its previous owner unless that one let go of it. */
-export type Taken = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
-
 export function createClaims(options: ClaimsOptions): Claims {
   const { node, table, directory, saves, living, routes, isDead, isStillDead, leaving } = options
   const claiming = new Map<string, Promise<boolean>>()
@@ -58,20 +56,22 @@ export function createClaims(options: ClaimsOptions): Claims {
     return (await isStillFree(row)) && take(row)
   }
 
-  function take({ sessionId, fence, owner = '' }: Taken): Promise<boolean> {
+  function take(taken: Taken): Promise<boolean> {
+    const { sessionId } = taken
     const known = claiming.get(sessionId)
     if (known !== undefined) return known
     // Another node has asked for it first.
     const going = leaving(sessionId)
     if (going !== undefined) return going.then(() => false)
-    const mine = takeNow(sessionId, fence, owner).finally(() => claiming.delete(sessionId))
+    const mine = takeNow(taken).finally(() => claiming.delete(sessionId))
     claiming.set(sessionId, mine)
     return mine
   }
 
-  async function takeNow(id: string, fence: string, from: string): Promise<boolean> {
+  async function takeNow(taken: Taken): Promise<boolean> {
+    const { sessionId: id, owner: from = '' } = taken
     await living.isSaid()
-    const copy = await directory.claim(id, fence)
+    const copy = await directory.claim(taken, freshFence(table.now))
     // It may live, with sockets at which nothing comes any more [INV4].
     if (copy !== undefined && from !== '' && from !== node) options.onTaken(from)
     if (copy === undefined || copy === 'gone' || table.get(id) !== undefined) return false

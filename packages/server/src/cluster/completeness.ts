@@ -41,6 +41,11 @@ export interface Completeness {
    * it owns within `ms`.
    */
   isWhole(tag: string, since: number, ms?: number): Promise<boolean>
+  /**
+   * The origin of the master that has a tag, once every other node has written there what it owns. Nobody waits for `except`.
+   * Rejects with a `StoreError` if some node has not within 1 s.
+   */
+  writtenAt(tag: string, except: string): Promise<string>
   stop(): Promise<void>
 }
 
@@ -49,6 +54,8 @@ interface Part {
   readonly origin: string
   /** When this node knew that everybody has written what it owns since this master is what it is; infinite before that. */
   completeAt: number
+  /** The nodes that live and have yet to write there what they own, at the last look; undefined before that. */
+  owing: readonly string[] | undefined
 }
 
 const lookMs = 1_000
@@ -98,7 +105,15 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
         // A look that began before may not have seen it.
         if (await isBelieved(tag, Number.POSITIVE_INFINITY)) return false
       }
-      throw new StoreError('unavailable', 'Redis was emptied, and not all nodes have written again what they own')
+      throw notWritten()
+    },
+    async writtenAt(tag, except) {
+      for (const until = timers.monotonic() + waitMs; ; await timers.sleep(againMs)) {
+        const part = parts.get(directory.masterOf(tag))
+        if (part?.owing?.every((other) => other === except)) return part.origin
+        if (timers.monotonic() >= until) throw notWritten()
+        await look()
+      }
     },
     async stop() {
       stopLooking?.()
@@ -106,7 +121,16 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
   }
 }
 
+const notWritten = () =>
+  new StoreError('unavailable', 'Redis lost something, and not all nodes have written again what they own')
+
 const isComplete = (part: Part | undefined) => part !== undefined && Number.isFinite(part.completeAt)
+
+/** The next look finds out who has written there. */
+function forget(part: Part): void {
+  part.completeAt = Number.POSITIVE_INFINITY
+  part.owing = undefined
+}
 
 /** Looks at each master, and notes in its part whether everybody has written there. */
 function createLook(options: CompletenessOptions, parts: Map<string, Part>, makingUp: Pick<MakingUp, 'isStarting'>) {
@@ -120,11 +144,11 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>, maki
     const part =
       last?.marker === marker && last.origin === origin
         ? last
-        : { marker, origin, completeAt: Number.POSITIVE_INFINITY }
+        : { marker, origin, completeAt: Number.POSITIVE_INFINITY, owing: undefined }
     parts.set(name, part)
     let words = await directory.say(marker, '')
     if (words.get(node) !== origin) {
-      part.completeAt = Number.POSITIVE_INFINITY
+      forget(part)
       if (!isStart) onMissing()
       if (makingUp.isStarting && words.size === 0) await directory.maker(marker)
       words = await sayAgain(
@@ -143,7 +167,8 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>, maki
     const areDead = await Promise.all(missing.map(isDead))
     const dead = missing.filter((_, i) => areDead[i])
     if (dead.some((other) => words.get(other) !== gone)) await say(marker, origin, { dead })
-    if (missing.length === dead.length) part.completeAt = timers.monotonic()
+    part.owing = missing.filter((_, i) => !areDead[i])
+    if (part.owing.length === 0) part.completeAt = timers.monotonic()
   }
 
   async function sayAgain({ marker, origin }: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
@@ -158,8 +183,7 @@ function createLook(options: CompletenessOptions, parts: Map<string, Part>, maki
     const before = known.size
     for (const other of others()) if (other !== node) known.add(other)
     // The first look of a start knows nobody: what it found complete has yet to be.
-    if (makingUp.isStarting && known.size > before)
-      for (const part of parts.values()) part.completeAt = Number.POSITIVE_INFINITY
+    if (makingUp.isStarting && known.size > before) for (const part of parts.values()) forget(part)
     forgetOldest(known, mostNodes)
     const masters = await directory.masters()
     for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)

@@ -50,6 +50,17 @@ export interface Copy {
   readonly entries: readonly string[]
 }
 
+/**
+ * What a node goes by that takes a session over because of its row: the owner did not give it the session. A row that the server
+ * has from another one, or from a file, may be older than the last owner.
+ */
+export interface Claiming {
+  /** Such a row counts only on the server of this origin: there all nodes have written what they own. Undefined: nowhere. */
+  readonly origin: string | undefined
+  /** If such a row counts, the new fence is no lower than this. */
+  readonly freshFence: number
+}
+
 /** One server of several that take writes. */
 export interface Master {
   readonly name: string
@@ -77,9 +88,10 @@ export interface Directory {
   rowsOf(hash: string): Promise<readonly Row[]>
   /**
    * Makes this node the owner of a session, if its fence is still that; the earlier owner can write nothing more of it.
-   * `gone`: there is nothing to go on with. Undefined where another node was faster.
+   * `gone`: there is nothing to go on with. `unsure`: the row does not count, so nothing was done. Undefined where another node
+   * was faster, or where the row was written again since all nodes were known to have written.
    */
-  claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
+  claim(sessionId: string, fence: string, by?: Claiming): Promise<Copy | 'gone' | 'unsure' | undefined>
   /** Nobody can go on with it: it is as if it had never been. */
   forget(sessionId: string, fence: number): Promise<void>
   /** The servers that take writes. */

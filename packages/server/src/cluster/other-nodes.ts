@@ -49,7 +49,7 @@ export function createOtherNodes(options: OtherNodesOptions): OtherNodes {
       for (const other of living.known()) if (other !== node) onMissing(other)
     },
   })
-  const directory = createBelievedDirectory(options.directory, completeness.isWhole, timers)
+  const directory = createBelievedDirectory(options.directory, completeness, timers)
 
   function isDead(other: string): boolean {
     if (living.isReplaced(other)) return true

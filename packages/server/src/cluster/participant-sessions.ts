@@ -92,15 +92,16 @@ function createAppendRung({ table, owner, inbox, timers }: ParticipantSessionsOp
     let left: ReadonlySet<string> | undefined
     for (let tries = 0; tries < mostTries; tries++) {
       const elsewhere = (await rows.elsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
-      // This node takes over the sessions that a dead node has left.
-      await Promise.all(elsewhere.filter(isFree).map(owner.claim))
+      const free = elsewhere.filter(isFree)
+      const theirs = elsewhere.filter((row) => !isFree(row))
+      // This node takes over the sessions that a dead node has left. That may have to wait, and the others do not wait for it.
+      const claims = Promise.all(free.map(owner.claim))
+      const [missed] = await Promise.all([askOwners(theirs, participant, push, except), claims])
       // Some may have come here since they were looked for.
       table.appendRung(participant, push, except)
       if (elsewhere.length === 0) return
       // Another node was faster.
-      const taken = elsewhere.filter((row) => isFree(row) && !isHere(row.sessionId))
-      const theirs = elsewhere.filter((row) => !isFree(row))
-      const missed = await askOwners(theirs, participant, push, except)
+      const taken = free.filter((row) => !isHere(row.sessionId))
       // They went to another node, or are over, since they were looked for.
       left = new Set([...missed, ...taken.map(({ sessionId }) => sessionId)])
       if (left.size === 0) return

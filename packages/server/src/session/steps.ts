@@ -1,6 +1,7 @@
 import type { AtOnce } from '../ports/maybe.ts'
 import type { SessionIdentity, SessionPlaces } from '../ports/sessions.ts'
 import { callOf, finish } from './calls.ts'
+import { freshFence } from './fence.ts'
 import type { Moves } from './moves.ts'
 import { closeGate, hold, keep, openGate, takeKept } from './places.ts'
 import type { Pushes } from './pushes.ts'
@@ -22,8 +23,8 @@ export function createSteps({ registry, sending, pushes, moves }: StepsOptions):
   function openDetached(identity: SessionIdentity, at: number): void {
     registry.now = Math.max(registry.now, at)
     if (registry.get(identity.sessionId) !== undefined) return
-    // Its owner may only have stood still, and writes it again: the fence is above all that a session has by changing owners.
-    registry.create(identity, undefined, at).saving.fence = Math.max(1, Math.floor(registry.now))
+    // Its owner may live, and write it again.
+    registry.create(identity, undefined, at).saving.fence = freshFence(registry.now)
   }
 
   return {

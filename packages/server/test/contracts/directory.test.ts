@@ -19,6 +19,12 @@ afterAll(async () => {
   await server.stop()
 })
 
+/** A replica that is promoted keeps what it has, and gets a name of its own. */
+async function promote(): Promise<void> {
+  await store.client.replicaof('127.0.0.1', 1)
+  await store.client.replicaof('NO', 'ONE')
+}
+
 test('[PING1] a node that takes a session over takes over neither its socket nor the doubt about it', async () => {
   const directory = createRedisDirectory(store, 'two')
   const id = newSessionId(somebody())
@@ -28,15 +34,38 @@ test('[PING1] a node that takes a session over takes over neither its socket nor
   expect(await directory.row(id)).toMatchObject({ owner: 'two', hasSocket: false, isUnsure: false })
 })
 
+test('[RES4] a session is taken by a row of another server only where all nodes have written there, and gets a fence above all others', async () => {
+  const directory = createRedisDirectory(store, 'two')
+  const ids = [newSessionId(somebody()), newSessionId(somebody()), newSessionId(somebody())] as const
+  const originOf = async () => ((await directory.masters()) as [Master])[0].origin
+  const [old, written, taken] = ids
+  const before = await originOf()
+  for (const id of ids) await store.client.hset(rowKey(id), { o: 'one', f: '1', c: 'state', r: before })
+  const freshFence = Date.now()
+  // Its owner wrote it here.
+  expect(await directory.claim(taken, '1', { origin: undefined, freshFence })).toMatchObject({
+    fence: 2,
+    isWhole: true,
+  })
+  await promote()
+  const origin = await originOf()
+  await store.client.hset(rowKey(written), { r: origin })
+  for (const known of [undefined, before])
+    expect(await directory.claim(old, '1', { origin: known, freshFence })).toBe('unsure')
+  // Its owner was faster.
+  expect(await directory.claim(written, '1', { origin, freshFence })).toBeUndefined()
+  expect(await directory.row(old)).toMatchObject({ owner: 'one', fence: '1' })
+  expect(await directory.claim(old, '1', { origin, freshFence })).toMatchObject({ fence: freshFence, isWhole: false })
+  expect(await directory.row(old)).toMatchObject({ owner: 'two', fence: String(freshFence) })
+})
+
 test('[END3] what a node had said to a server counts no more once that server has begun again, or took over', async () => {
   const directory = createRedisDirectory(store, 'one')
   const [{ marker, origin }] = (await directory.masters()) as [Master]
   expect(await directory.said(marker)).toBeNull()
   await directory.say(marker, origin)
   expect(await directory.said(marker)).toBe(origin)
-  // A replica that is promoted keeps what it has, and gets a name of its own.
-  await store.client.replicaof('127.0.0.1', 1)
-  await store.client.replicaof('NO', 'ONE')
+  await promote()
   expect(await directory.say(marker, '')).toEqual(new Map([['one', origin]]))
   expect(await directory.said(marker)).toBeNull()
 })

@@ -1,6 +1,6 @@
 // Over 350 lines: it is one server, whose commands share its keys.
 import type { Copies, Refusal, SessionWrite } from '../../src/cluster/copies.port.ts'
-import type { Copy, Directory, Master, Row, RowFields, Saying } from '../../src/cluster/directory.port.ts'
+import type { Claiming, Copy, Directory, Master, Row, RowFields, Saying } from '../../src/cluster/directory.port.ts'
 import type { Post, Reader, Signs } from '../../src/cluster/post.port.ts'
 import type { Host, Scheduler } from './scheduler.ts'
 import { Holders } from './signs.ts'
@@ -184,10 +184,13 @@ export class RedisWorld extends Server {
   }
 
   /** As `claim.lua`. */
-  claim(owner: string, id: string, fence: string): Copy | 'gone' | undefined {
+  claim(owner: string, id: string, fence: string, by?: Claiming): Copy | 'gone' | 'unsure' | undefined {
     const known = this.stored(id)
     if (String(known?.fence) !== fence || known === undefined) return undefined
-    const next = known.fence + 1
+    const isWhole = known.origin === this.origin
+    if (by !== undefined && !isWhole && by.origin !== this.origin) return 'unsure'
+    if (isWhole && by?.origin === this.origin) return undefined
+    const next = Math.max(known.fence + 1, isWhole ? 0 : (by?.freshFence ?? 0))
     if (known.state === '') {
       const tomb = { owner: undefined, fence: next, origin: this.origin, row: undefined, state: '', log: [] }
       this.content.sessions.set(id, { ...tomb, expiresAt: this.now + tombMs })
@@ -195,7 +198,7 @@ export class RedisWorld extends Server {
     }
     const row = known.row && { ...known.row, hasSocket: false, isUnsure: false }
     this.content.sessions.set(id, { ...known, owner, fence: next, row })
-    return { fence: next, state: known.state, isWhole: known.origin === this.origin, entries: known.log }
+    return { fence: next, state: known.state, isWhole, entries: known.log }
   }
 
   /** As `renew.lua`. */
@@ -308,7 +311,7 @@ export function redisPorts(world: RedisWorld, node: string, host: Host, way: Way
     directory: {
       row: (id) => way.send(() => world.rowOf(id)),
       rowsOf: (hash) => way.send(() => world.rowsOf(hash)),
-      claim: (id, fence) => way.send(() => world.claim(node, id, fence)),
+      claim: (id, fence, by) => way.send(() => world.claim(node, id, fence, by)),
       forget: (id, fence) =>
         way.send(() => {
           world.forget(node, id, fence)

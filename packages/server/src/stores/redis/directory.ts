@@ -16,11 +16,13 @@ export function createRedisDirectory(store: Store, node: string): Directory {
       for (let i = 0; i < all.length; i += 16) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 16)))
       return rows
     },
-    async claim(sessionId, fence) {
-      const reply = await store.run('claim', [rowKey(sessionId), logKey(sessionId)], [node, fence])
+    async claim(sessionId, fence, by) {
+      const args = by === undefined ? [node, fence] : [node, fence, by.origin ?? '', by.freshFence]
+      const reply = await store.run('claim', [rowKey(sessionId), logKey(sessionId)], args)
       const [next, state, isWhole, entries] = reply
       if (next === undefined) return undefined
       if (next === '') return 'gone'
+      if (next === 'unsure') return 'unsure'
       return {
         fence: Number(next),
         state: String(state),
