@@ -1,6 +1,6 @@
+import { branchOff } from '../session/branches.ts'
 import { readSession } from '../session/copy.ts'
 import { freshFence } from '../session/fence.ts'
-import { branchOff } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
 import type { Row } from './directory.port.ts'
 import type { BelievedDirectory, Taken } from './directory.ts'

@@ -7,11 +7,11 @@ export interface SessionWrite {
   readonly hash: string
   readonly fence: number
   /**
-   * `all`: begins a row that is not there, or takes it from an earlier owner. `part`: needs the row as this owner left it.
-   * `gone`: the session is over.
+   * `all`: begins a row that is not there, or writes one of this owner anew. `over`: the same, and writes over the copy of an
+   * earlier owner that this owner was shown. `part`: needs the row as this owner left it. `gone`: the session is over.
    */
-  readonly what: 'all' | 'part' | 'gone'
-  /** Undefined where nothing of the row changed. With `all` it is complete, else what never changes is left out. */
+  readonly what: 'all' | 'over' | 'part' | 'gone'
+  /** Undefined where nothing of the row changed. With `all` and `over` it is complete, else what never changes is left out. */
   readonly row: RowFields | undefined
   /** The copy, for a node that takes the session over; '' where nobody could go on with it. Written with the row. */
   readonly state: string
@@ -32,10 +32,27 @@ export interface LogWrite {
 }
 
 /** One that was not written: which of them, and why. */
-export interface Refusal {
+export type Refusal = Missed | Overtaken
+
+interface Missed {
   readonly index: number
   /** `moved`: another owner has it with a socket. `other`: without one. `missing`: nobody has it, or an earlier owner wrote it. */
   readonly why: 'moved' | 'other' | 'missing'
+}
+
+/**
+ * An earlier owner wrote it, because the store had forgotten the later one. That owner can write no more from now on. What it
+ * wrote stays, and nobody goes on with it, until the later owner writes `over` it. Until then `all` gets this answer again.
+ */
+interface Overtaken extends EarlierCopy {
+  readonly index: number
+  readonly why: 'earlier'
+}
+
+/** What an earlier owner wrote of a session; both '' where there is nothing to go on with. */
+export interface EarlierCopy {
+  readonly state: string
+  readonly lastEntry: string
 }
 
 /** A session as it is looked after. */

@@ -12,6 +12,8 @@ export interface LostSessionsOptions {
 export interface LostSessions {
   /** Another node has the session, so what this node has of it, or said to it, is worth nothing. `hasSocket`: with a socket of its own. */
   refused(session: Session, hasSocket: boolean): void
+  /** An earlier owner took something for the session that this node does not have: its client begins again [RES2]. */
+  diverged(session: Session): void
   /** Other nodes could not tell these sessions what came meanwhile: their clients begin again. */
   giveUp(isOf: (sessionId: string) => boolean): Promise<void>
   /** Throws a `SessionMovedError` if a session of the call was lost: it has not heard what this node told it since. */
@@ -41,6 +43,10 @@ export function createLostSessions({ table, settle }: LostSessionsOptions): Lost
       else sink?.close(1013, 'try again later', 'its node was taken for dead')
       // Its client sends the requests without a reply again there, in order [EXT4] [ORD2].
       if (session.identity.extended) void sinkToRetire(session)?.retire()
+    },
+    diverged(session) {
+      session.broken = true
+      sinkOf(session)?.close(1013, 'try again later', 'its node was taken for dead')
     },
     async giveUp(isOf) {
       for (const session of [...table.all()]) {

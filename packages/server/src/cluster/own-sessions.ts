@@ -45,7 +45,15 @@ export function createOwnSessions(options: OwnSessionsOptions): OwnSessions {
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
   const lost = createLostSessions({ table, settle: () => saves.settle() })
   const longestMs = Math.max(windowMs, resumeWindowMs)
-  const saves = createSaves({ copies, table, longestMs, onRefused: lost.refused, onError, timers })
+  const saves = createSaves({
+    copies,
+    table,
+    longestMs,
+    onRefused: lost.refused,
+    onDiverged: lost.diverged,
+    onError,
+    timers,
+  })
   let cancels: readonly Cancel[] = []
   let isChecking = false
   let isDoubted = false

@@ -23,8 +23,8 @@ const mostBytes = 512 * 1024
 
 const nothing = { isWhole: false, dropped: 0, added: [] }
 
-/** `newOwner`, `longestMs`: see `SessionWrite` and `SavesOptions`. */
-export function writtenOf(change: Change, newOwner: string | undefined, longestMs: number): Written {
+/** `newOwner`, `longestMs`: see `SessionWrite` and `SavesOptions`. `isOver`: this node was shown what an earlier owner wrote. */
+export function writtenOf(change: Change, newOwner: string | undefined, longestMs: number, isOver: boolean): Written {
   const { session, isGone, isChanged, isWhole, hasCopy, log } = change
   const { sessionId } = session.identity
   const about = { sessionId, hash: hashOf(session), fence: session.saving.fence }
@@ -36,7 +36,7 @@ export function writtenOf(change: Change, newOwner: string | undefined, longestM
   const added = log?.added.map(writeEntry) ?? []
   const write: SessionWrite = {
     ...about,
-    what: isWhole ? 'all' : 'part',
+    what: isOver ? 'over' : isWhole ? 'all' : 'part',
     row: isChanged ? rowFields(session) : undefined,
     state,
     newOwner,

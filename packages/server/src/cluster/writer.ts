@@ -1,9 +1,11 @@
 import type { Timers } from '../ports/clock.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { hasAllOf } from '../session/branches.ts'
 import type { Change } from '../session/changes.ts'
+import { readSession } from '../session/copy.ts'
 import type { Session } from '../session/session.ts'
 import type { SessionTable } from '../session/table.ts'
-import type { Copies, Refusal } from './copies.port.ts'
+import type { Copies, EarlierCopy, Refusal } from './copies.port.ts'
 import { inScripts, type Written, writtenOf } from './session-writes.ts'
 
 /** Some of the sessions that were to be saved belong to other nodes by now, so what was done to them here is lost. */
@@ -22,6 +24,8 @@ export interface WriterOptions {
   readonly newOwnerOf: (session: Session) => string | undefined
   /** Another node has the session by now; `hasSocket`: with a socket of its own. */
   readonly onRefused: (session: Session, hasSocket: boolean) => void
+  /** An earlier owner went on with the session, and took something that this node does not have. */
+  readonly onDiverged: (session: Session) => void
   readonly timers: Pick<Timers, 'turn'>
 }
 
@@ -46,8 +50,10 @@ interface Sent {
 const mostScripts = 8
 
 export function createWriter(options: WriterOptions): Writer {
-  const { copies, table, longestMs, newOwnerOf, onRefused, timers } = options
+  const { copies, table, longestMs, newOwnerOf, onRefused, onDiverged, timers } = options
   const { changes } = table
+  /** Sessions of which this node was shown what an earlier owner wrote. The next write is over that. */
+  const shown = new WeakSet<Session>()
   const writer = { isAway: false, write }
 
   async function write(taken: readonly Change[], isLost: boolean): Promise<void> {
@@ -68,9 +74,10 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   function scriptsOf(taken: readonly Change[]): Written[][] {
-    const all = taken.map((change) =>
-      writtenOf(change, change.isGone ? undefined : newOwnerOf(change.session), longestMs),
-    )
+    const all = taken.map((change) => {
+      const { session, isGone } = change
+      return writtenOf(change, isGone ? undefined : newOwnerOf(session), longestMs, shown.delete(session))
+    })
     return [...Map.groupBy(all, ({ write }) => copies.partOf(write.sessionId)).values()].flatMap(inScripts)
   }
 
@@ -93,17 +100,26 @@ export function createWriter(options: WriterOptions): Writer {
       throw error
     }
     let [isMissing, isRefused] = [false, false]
-    for (const { index, why } of refused) {
-      const { session } = (part[index] as Written).change
-      if (why !== 'missing') {
+    for (const refusal of refused) {
+      const { session } = (part[refusal.index] as Written).change
+      if (refusal.why === 'moved' || refusal.why === 'other') {
         isRefused = true
-        onRefused(session, why === 'moved')
+        onRefused(session, refusal.why === 'moved')
       } else if (table.get(session.identity.sessionId) === session) {
+        if (refusal.why === 'earlier') compare(session, refusal)
         changes.tear(session)
         isMissing = true
       }
     }
     return { isMissing, isRefused }
+  }
+
+  /** What the earlier owner acknowledged and this node lacks is lost, and the client of the session has to hear so [RES2]. */
+  function compare(session: Session, { state, lastEntry }: EarlierCopy): void {
+    shown.add(session)
+    if (state === '') return
+    const earlier = readSession(state, lastEntry === '' ? [] : [lastEntry], table.now)
+    if (earlier === undefined || !hasAllOf(session, earlier)) onDiverged(session)
   }
 
   function failed(change: Change): void {

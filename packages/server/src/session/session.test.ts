@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { Push } from '../ports/push.ts'
 import { createSocket, identityOf } from '../ports/sessions.fixture.ts'
+import { branchOff } from './branches.ts'
 import { readSession, writeEntry, writeState } from './copy.ts'
-import { branchOff } from './session.ts'
 import { createSessionTable } from './table.ts'
 
 const optionsOf = (epoch: string) => ({

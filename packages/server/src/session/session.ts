@@ -65,10 +65,13 @@ export interface LostSocket {
   readonly busySink: Sink | undefined
 }
 
-/** A name that a log had, and the last push that belongs to it: under another owner the log may have gone on differently. */
+/** A name that a log had, and what belongs to it: under another owner the session may have gone on differently. */
 export interface EarlierEpoch {
   readonly epoch: string
+  /** The last push. */
   readonly seq: number
+  /** Stands for all that the session knew of its calls; copies of earlier versions lack it. */
+  readonly calls?: string
 }
 
 /** What the next save writes of a session, and under which fence. */
@@ -92,7 +95,7 @@ export interface Session {
   participantHash: string | undefined
   /** Names the incarnation of the log. A client that comes back names it too [RES2]. */
   epoch: string
-  /** What the log was called under earlier owners, oldest first. See `branchOff`. */
+  /** What the log was called under earlier owners, oldest first. See `branchOff` in branches.ts. */
   earlier: readonly EarlierEpoch[] | undefined
   readonly upstream: Upstream
   log: SessionLog | undefined
@@ -314,21 +317,8 @@ export function catchUpWith(session: Session, { epoch, seq }: Pick<ResumeRequest
   if (socket.is === 'open' || seq <= socket.seq) return false
   session.log ??= new SessionLog()
   session.log.renumber(socket.seq, seq)
-  session.earlier = session.earlier?.map((each) => (each.epoch === epoch ? { epoch, seq } : each))
+  session.earlier = session.earlier?.map((each) => (each.epoch === epoch ? { ...each, seq } : each))
   return true
-}
-
-/** Takeovers of which a client may have missed every `auth.ok`. */
-const mostEarlier = 16
-
-/**
- * Its last owner did not let go of it. If the store loses the fence, that owner may go on with the log as it has it, under the
- * same numbers: from here on this log has a name of its own, so that no client takes one for the other [RES2].
- */
-export function branchOff(session: Session, epoch: string): void {
-  const last = { epoch: session.epoch, seq: session.log?.last ?? 0 }
-  session.earlier = [...(session.earlier ?? []), last].slice(-mostEarlier)
-  session.epoch = epoch
 }
 
 /** Whether everything that its client saw comes from this log. */

@@ -2,9 +2,18 @@ import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
 import type { Redis } from 'ioredis'
 import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays } from '../contracts/session-parts.ts'
-import { type SessionNode, sendAll, startNodes, useSessionNodes, writeRow } from './session-nodes.ts'
+import {
+  type OnScript,
+  outcomeOf,
+  type SessionNode,
+  sendAll,
+  startNodes,
+  useSessionNodes,
+  writeRow,
+} from './session-nodes.ts'
 
 /** Redis was emptied, fences included, and an earlier owner of a session was the first to write it again. */
 const { nodes, server, start } = await useSessionNodes()
@@ -65,11 +74,82 @@ async function twoLogs() {
   return { one, first, later }
 }
 
+/**
+ * A session with the socket of its later owner, in a Redis that forgot that. Its earlier owner goes on with it meanwhile, and
+ * does what `goesOn` says. Then the later owner finds what that one wrote.
+ */
+async function overtaken(goesOn: (one: SessionNode, id: string) => unknown, onFound: OnScript = sendAll) {
+  const url = await server.database()
+  const { started, client } = await startNodes(nodes, url, 1)
+  const [one] = started as [SessionNode]
+  const two = await nodes.start(url, () => true)
+  const first = await openReady(one.sessions)
+  await stepsOf(one.sessions).hold(first.id, 'c', true)
+  await relays(one.sessions, first.id, 'c', [1])
+  await one.settled()
+  await writeRow(client, first.id, { o: 'dead' })
+  const later = (await comeBack(two.sessions, first, 1)) as Seen
+  await two.settled()
+  const { promise: stands, resolve: goOn } = Promise.withResolvers<void>()
+  two.onScript = (_name, _args, send) => stands.then(send)
+  await client.flushdb()
+  one.doubt(true)
+  await until('the earlier owner has written it again', async () => (await ownerIn(client, first)) !== null)
+  await goesOn(one, first.id)
+  await one.settled()
+  two.onScript = onFound
+  goOn()
+  two.doubt(true)
+  await until('the later owner has it', async () => (await client.hget(rowKey(first.id), 'f')) === '2')
+  // It waits for a store that is away where the reply was lost.
+  await outcomeOf(() => two.settled())
+  client.disconnect()
+  return { one, two, later }
+}
+
+const acknowledged: Record<string, (one: SessionNode, id: string) => Promise<unknown>> = {
+  'a relay': (one, id) => relays(one.sessions, id, 'c', [2]),
+  'the end of a call': async (one, id) => one.sessions.append(id, pushes.final('c', 3, 2)),
+  'a relay that waits for the accept': async (one, id) => one.sessions.keep(id, pushes.relay('d', 2)),
+}
+for (const [what, goesOn] of Object.entries(acknowledged)) {
+  test(`[RES2] an earlier owner acknowledged ${what}, and the later one does not have it: its client begins again`, async () => {
+    const { two, later } = await overtaken(goesOn)
+    expect(later.socket.closes).toEqual([1013])
+    expect(await comeBack(two.sessions, later, 1)).toBeUndefined()
+  })
+}
+
+test('[RES2] so it is where the later owner loses the reply that shows it', async () => {
+  let isLost = false
+  const { two, later } = await overtaken(
+    (one, id) => relays(one.sessions, id, 'c', [2]),
+    async (name, _args, send) => {
+      const reply = await send()
+      if (name !== 'save' || isLost) return reply
+      isLost = true
+      throw new StoreError('unknown', 'the reply is lost')
+    },
+  )
+  await until('it was shown again', () => later.socket.closes.length > 0)
+  expect(await comeBack(two.sessions, later, 1)).toBeUndefined()
+})
+
+test('[RES4] an earlier owner wrote only what the later one has: its client notices nothing', async () => {
+  const { two, later } = await overtaken(() => {})
+  await relays(two.sessions, later.id, 'c', [2])
+  await two.settled()
+  expect(later.socket.closes).toEqual([])
+  expect(numbersOf(later.socket)).toEqual([2])
+  expect(await comeBack(two.sessions, later, 1)).toBeDefined()
+})
+
 test('[RES2] a client does not resume the log of an earlier owner, which has something else under the same number', async () => {
   const { one, later } = await twoLogs()
   expect(await comeBack(one.sessions, later, 1)).toBeUndefined()
 })
 
+// The later owner is dead, and with it goes what it took: see "Not mended" in docs/reliability.md.
 test('[RES2] a client that never heard of the later owner goes on with the log of the earlier one', async () => {
   const { one, first } = await twoLogs()
   const back = await comeBack(one.sessions, first, 0)

@@ -277,6 +277,7 @@ test('[EXT3] a session is given away with all that came meanwhile, whoever waits
     ...{ table, longestMs: resumeWindowMs },
     copies: createRedisCopies({ ...store, run }, 'one'),
     onRefused: (session) => refused.push(session),
+    onDiverged: () => {},
     onError: () => {},
     timers: createSystemTimers(),
   })

@@ -1,5 +1,6 @@
 import { createCluster } from '../../src/cluster/cluster.ts'
 import { createDeaths } from '../../src/cluster/deaths.ts'
+import { registerCopiesContract } from '../contracts/copies.ts'
 import { harnessAcross, type Nodes } from '../contracts/redis-harness.ts'
 import { type OpenSessions, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
@@ -14,6 +15,21 @@ const name = 'simulated Redis, two nodes'
 const openTwo: OpenSessions = async (windows) => harnessAcross(await startNodes(windows))
 registerSessionsContract(name, openTwo)
 registerEmptiedRules(name, () => openTwo({ windowMs, resumeWindowMs }))
+registerCopiesContract('simulated Redis', async () => {
+  const random = new Random(1)
+  const scheduler = new Scheduler(random.fork())
+  const world = new RedisWorld(scheduler)
+  const host = new Host(scheduler, random.fork())
+  const way = () => createWay(scheduler, host, random.fork(), new Link(2), world)
+  let isOver = false
+  void scheduler.run(Number.POSITIVE_INFINITY, () => isOver)
+  return {
+    of: (node) => redisPorts(world, node, host, way(), way()),
+    async close() {
+      isOver = true
+    },
+  }
+})
 
 async function startNodes(windows: Parameters<OpenSessions>[0]): Promise<Nodes> {
   const random = new Random(1)

@@ -25,6 +25,9 @@ interface Before {
   readonly log: readonly string[]
 }
 
+/** Why a write was refused. */
+type Refused = Refusal extends infer One ? (One extends Refusal ? Omit<One, 'index'> : never) : never
+
 interface Letter {
   readonly id: number
   readonly batch: string
@@ -141,26 +144,31 @@ export class RedisWorld extends Server {
   /** As `save.lua`. */
   save(owner: string, writes: readonly SessionWrite[]): Refusal[] {
     return writes.flatMap((write, index) => {
-      const why = this.write(owner, write)
-      return why === undefined ? [] : [{ index, why }]
+      const refused = this.write(owner, write)
+      return refused === undefined ? [] : [{ ...refused, index }]
     })
   }
 
-  private write(owner: string, write: SessionWrite): Refusal['why'] | undefined {
+  private write(owner: string, write: SessionWrite): Refused | undefined {
     const { sessionId: id, hash, fence, what, newOwner } = write
     const known = this.stored(id)
     const last = known?.fence ?? 0
     const isOthers = known?.owner !== undefined && known.owner !== owner && known.owner !== newOwner
     if (last > fence || (isOthers && (last === fence || what === 'gone')))
-      return known?.row?.hasSocket === true ? 'moved' : 'other'
+      return { why: known?.row?.hasSocket === true ? 'moved' : 'other' }
     if (what === 'gone') {
       this.content.sessions.delete(id)
       this.content.index.set(hash, without(this.content.index.get(hash), id))
       return undefined
     }
-    if (what === 'part' && last < fence) return 'missing'
-    const before = what === 'all' ? { origin: this.origin, row: known?.row, state: known?.state, log: [] } : known
-    if (what === 'all') this.content.index.set(hash, [...without(this.content.index.get(hash), id), id])
+    if (what === 'part' && last < fence) return { why: 'missing' }
+    if (known !== undefined && isUnseen(known, owner, write)) {
+      const row = known.row && { ...known.row, hasSocket: false }
+      this.content.sessions.set(id, { ...known, owner, fence, row, origin: '' })
+      return { why: 'earlier', state: known.state, lastEntry: known.log.at(-1) ?? '' }
+    }
+    const before = what === 'part' ? known : { origin: this.origin, row: known?.row, state: known?.state, log: [] }
+    if (what !== 'part') this.content.index.set(hash, [...without(this.content.index.get(hash), id), id])
     this.content.sessions.set(id, this.written(write, owner, before, known))
     return undefined
   }
@@ -173,8 +181,8 @@ export class RedisWorld extends Server {
   ): Stored {
     const kept = log.isWhole ? [] : (before?.log ?? [])
     return {
-      owner: newOwner ?? (what === 'all' ? owner : known?.owner),
-      fence: what === 'all' ? fence : (known?.fence ?? fence),
+      owner: newOwner ?? (what === 'part' ? known?.owner : owner),
+      fence: what === 'part' ? (known?.fence ?? fence) : fence,
       origin: before?.origin ?? this.origin,
       row: row === undefined ? before?.row : { ...before?.row, ...row },
       state: row === undefined ? (before?.state ?? '') : state,
@@ -288,6 +296,12 @@ export class RedisWorld extends Server {
   masters(): Master[] {
     return [{ name: '', origin: this.origin, marker }]
   }
+}
+
+/** An earlier owner wrote it, or had, and this one has not yet been shown that. */
+function isUnseen({ owner, fence, origin }: Stored, by: string, write: SessionWrite): boolean {
+  const isEarlier = owner !== undefined && owner !== by && fence < write.fence
+  return isEarlier || (write.what === 'all' && origin === '')
 }
 
 function without(ids: readonly string[] = [], id: string): string[] {

@@ -33,7 +33,14 @@ export function createRedisCopies(store: Store, node: string): Copies {
 
 function refusals(reply: Reply): Refusal[] {
   const all: Refusal[] = []
-  for (let i = 0; i < reply.length; i += 2) all.push({ index: Number(reply[i]), why: reply[i + 1] as Refusal['why'] })
+  for (let i = 0; i < reply.length; i += 2) {
+    const [index, why] = [Number(reply[i]), reply[i + 1] as Refusal['why']]
+    if (why !== 'earlier') all.push({ index, why })
+    else {
+      all.push({ index, why, state: String(reply[i + 2]), lastEntry: String(reply[i + 3]) })
+      i += 2
+    }
+  }
   return all
 }
 
@@ -44,7 +51,7 @@ function keysOf({ sessionId, hash, what }: SessionWrite): string[] {
 }
 
 function argsOf({ fence, what, row, state, newOwner, ttlMs, log }: SessionWrite): (string | number)[] {
-  const about = row === undefined ? [] : fieldsOf(row, what === 'all')
+  const about = row === undefined ? [] : fieldsOf(row, what !== 'part')
   if (row !== undefined) about.push('c', state)
   if (newOwner !== undefined) about.push('o', newOwner)
   const { isWhole, dropped, added } = log

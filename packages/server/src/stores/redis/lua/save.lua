@@ -1,9 +1,12 @@
 -- KEYS: of each session its row, its log and the index of its participant. 1 owner, and then of each session: its fence,
--- 'all', 'part' or 'gone', how long it is remembered ('': as before), so many fields of its row and values (last its owner,
--- where this one gives it away: it may be written so more than once), '1' where its log is written anew, so many that leave
--- its begin, and so many entries that come to its end. Answers what was refused: which one, and why:
--- 'moved' where another owner has it with a socket, 'other' without one, 'missing' where nobody has.
--- 'all' begins a row that is not there, or takes it from an owner of before; 'part' needs the row as this owner left it.
+-- 'all', 'over', 'part' or 'gone', how long it is remembered ('': as before), so many fields of its row and values (last its
+-- owner, where this one gives it away: it may be written so more than once), '1' where its log is written anew, so many that
+-- leave its begin, and so many entries that come to its end. Answers what was refused: which one, and why:
+-- 'moved' where another owner has it with a socket, 'other' without one, 'missing' where nobody has, and 'earlier' where an
+-- earlier owner wrote it: then also its copy, and the last entry of its log.
+-- 'all' begins a row that is not there, or writes one of this owner anew; 'part' needs the row as this owner left it.
+-- A row of an earlier owner is taken from that owner first, and nothing more. Its copy stays, and counts as not whole, until
+-- this owner has seen it and writes 'over' it: a reply may be lost.
 local owner, refused, i = ARGV[1], {}, 2
 local origin, order = false, 0
 for k = 1, #KEYS, 3 do
@@ -26,8 +29,14 @@ for k = 1, #KEYS, 3 do
   elseif what == 'part' and last < fence then
     refused[#refused + 1] = (k - 1) / 3
     refused[#refused + 1] = 'missing'
+  elseif (known[2] and known[2] ~= owner and last < fence) or (what == 'all' and redis.call('HGET', row, 'r') == '') then
+    redis.call('HSET', row, 'o', owner, 'f', fence, 'k', '0', 'r', '')
+    refused[#refused + 1] = (k - 1) / 3
+    refused[#refused + 1] = 'earlier'
+    refused[#refused + 1] = redis.call('HGET', row, 'c') or ''
+    refused[#refused + 1] = redis.call('LINDEX', log, -1) or ''
   else
-    if what == 'all' then
+    if what ~= 'part' then
       -- A log that a server has from another one, or from a file, may lack what came last.
       origin = origin or string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
       -- First, so that it is refused at maxmemory: after any other write Redis would take it.
