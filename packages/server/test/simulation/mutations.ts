@@ -120,7 +120,7 @@ const ofDelivery: readonly Mutation[] = [
     file: handoffs,
     find: 'await sink.retire()',
     put: '',
-    from: 60,
+    from: 80,
   },
   {
     name: 'a save that was refused counts as one',
