@@ -71,6 +71,23 @@ test('[PLACE5] a caller that is told of the accept again gets no answer and no c
   }
 })
 
+test('[PLACE5] a session that is not told of the accept, because it knows more of the call, gets the answers', () => {
+  const id = callerOf('a', { extended: true })
+  tell(id, relay('candidate'), relay('answer'))
+  table.detach(id, table.sinkOf(id)!, false, 0)
+  connect('b', true)
+  const status = {
+    kind: 'notice',
+    call: 'call',
+    version: 3,
+    text: '{"event":"call.status","data":{"name":"connected"}}',
+  } as const
+  tell('b', status)
+  heard = []
+  table.move('call', id, 'b', false, 9)
+  expect(heard).toEqual(['candidate', 'answer'])
+})
+
 test('[PLACE5] candidates without an answer come again with the accept: they may belong to an offer of the peer', () => {
   for (const extended of kinds) {
     const id = callerOf(`a ${extended}`, { extended })

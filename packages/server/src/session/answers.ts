@@ -1,6 +1,7 @@
 import { isRelayOf, type Push } from '../ports/push.ts'
 import { callOf } from './calls.ts'
 import type { LogEntry } from './log.ts'
+import { knowsOf } from './news.ts'
 import type { Session } from './session.ts'
 
 // `call.accepted` makes a base caller build a new connection and offer. Told twice, or beside the answer to an offer of the
@@ -40,14 +41,22 @@ export function forgetOldAnswers(session: Session, call: string): void {
   if (log.all().some(({ push }) => isOldAnswer(push, call))) log.retain(({ push }) => !isOldAnswer(push, call))
 }
 
-/** The same for messages that go to another session of the participant, whose client gets the accept again there. */
-export function withoutOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): readonly LogEntry[] {
+/** The same for messages that go to another session of the participant: whether its client offers anew if it gets the accept there. */
+export function hasOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): boolean {
   const isToldAgain = entries.some(({ seq, push }) => push.kind === 'state' && wasHanded(session, seq))
   // Without an answer since that accept, candidates may belong to an offer of the peer, or to none.
   const hasAnswer = entries.some(({ push }) => push.call === call && isRelayOf(push, 'webrtc.answer'))
   return isToldAgain && hasAnswer && !hasOfferedEarly(session, call)
-    ? entries.filter(({ push }) => !isOldAnswer(push, call))
-    : entries
+}
+
+/** What a session gets of them. If it knows the call better than the accept does, its client is not told, and does not offer anew. */
+export function withoutOldAnswers<T extends { readonly push: Push }>(
+  target: Session,
+  call: string,
+  entries: readonly T[],
+): readonly T[] {
+  const isTold = entries.some(({ push }) => push.kind === 'state' && !knowsOf(target, push))
+  return isTold ? entries.filter(({ push }) => !isOldAnswer(push, call)) : entries
 }
 
 /** It was handed to a socket, whether or not that was the client's last moment there. */

@@ -13,6 +13,8 @@ export interface Parcel {
   readonly id: string
   /** Everything went along with another one before: this brings nothing. */
   readonly isPassed?: true
+  /** If the accept among these is told there, the answers and candidates for older offers are not [PLACE5]. */
+  readonly hasOldAnswers?: true
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
   /** The version of the call that the session knows, and of the other side's absence: older pushes are no news. */
   readonly told?: readonly [version: number, peerVersion: number]

@@ -1,6 +1,6 @@
 import { isLast, isRelay, type Push } from '../ports/push.ts'
 import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
-import { withoutOldAnswers } from './answers.ts'
+import { hasOldAnswers, withoutOldAnswers } from './answers.ts'
 import { callOf, callsThat, isUnsettled, knowsOver, leaveCall } from './calls.ts'
 import type { LogEntry } from './log.ts'
 import { notePeerVersion, noteVersion } from './news.ts'
@@ -157,14 +157,16 @@ export function give(source: Session, call: string, version: number, isTaken = f
   // How it ended for a device that has left is for that one [PLACE2].
   const isWanted = (push: Push) => push.call === call && push.kind !== 'media' && (isHeld || !isLast(push))
   const unproven = isPassed ? [] : takeUnproven(source, isWanted)
-  const wanted = isTaken
-    ? unproven.filter(({ push }) => push.kind !== 'relay')
-    : withoutOldAnswers(source, call, unproven)
+  const wanted = isTaken ? unproven.filter(({ push }) => push.kind !== 'relay') : unproven
   const entries = wanted.map(({ push, at }) => ({ push, at }))
-  const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
+  const staying = stayingOf(source, call)
+  const taken = [...(source.taken ?? [])].map(([sender, taken]) => {
+    return [sender, taken.without(staying.get(sender) ?? []).write()] as const
+  })
   const parcel = {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
     ...(isPassed && { isPassed }),
+    ...(hasOldAnswers(source, call, wanted) && { hasOldAnswers: true as const }),
     entries,
     told: [before?.version ?? 0, before?.peerVersion ?? 0] as const,
     media: before?.media,
@@ -176,6 +178,21 @@ export function give(source: Session, call: string, version: number, isTaken = f
   return parcel
 }
 
+/**
+ * The requests of each sender that go along with other places, if at all: a session that has yet to get these has not taken them.
+ */
+function stayingOf({ log }: Session, call: string): Map<string, number[]> {
+  const staying = new Map<string, number[]>()
+  for (const { push } of log?.all() ?? []) {
+    const { source } = push
+    if (source === undefined || push.call === call) continue
+    const requests = staying.get(source.sessionId)
+    if (requests === undefined) staying.set(source.sessionId, [source.n])
+    else requests.push(source.n)
+  }
+  return staying
+}
+
 /** The messages that came along with a place go before its own; a parcel that came before brings nothing. */
 export function accept(target: Session, call: string, parcel: Parcel, gate: boolean, append: Append): void {
   const known = callOf(target, call)
@@ -184,7 +201,8 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   if (accepted.includes(parcel.id)) return
   acceptKept(target, call, parcel.kept)
   // Who makes up for several steps at once brings it to the last place, while others bring it from place to place.
-  const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !accepted.includes(push.parcel))
+  const unseen = parcel.entries.filter(({ push }) => push.parcel === undefined || !accepted.includes(push.parcel))
+  const news = parcel.hasOldAnswers === true ? withoutOldAnswers(target, call, unseen) : unseen
   for (const { push, at } of news) append(target, saveFirst({ ...push, parcel: push.parcel ?? parcel.id }), at)
   // The rest of it may come by way of another session.
   const brought = parcel.isPassed === true ? [] : [parcel.id]

@@ -54,6 +54,23 @@ test('[ORD2] nothing of a call comes after its end, whoever is late to send it',
   expect(handed).toEqual(['before', 'end', 'before', 'end'])
 })
 
+for (const extended of [true, false]) {
+  test(`[PLACE2] [EXT4] of two calls with places that pass on one after the other each brings its relays, extended: ${extended}`, () => {
+    const from = connect('from', extended)
+    const of = (call: string, n: number): Push => ({ ...relay(`${call} ${n}`, n), call })
+    for (const call of ['first', 'second']) stepsOf(table).hold(from, call, true, false, 2)
+    for (const push of [of('first', 1), of('second', 2), of('first', 3), of('second', 4)]) table.append(from, push)
+    table.detach(from, table.sinkOf(from)!, false, 0)
+    connect('to', extended)
+    handed = []
+    for (const call of ['first', 'second']) table.move(call, from, 'to', true, 3)
+    expect(handed).toEqual(['first 1', 'first 3', 'second 2', 'second 4'])
+    // Their sender asks again, because its answer was lost.
+    for (const push of [of('first', 3), of('second', 2), of('second', 4)]) expect(table.append('to', push)).toBe('kept')
+    expect(handed.length).toBe(4)
+  })
+}
+
 test('[EXT3] what a step of the call brings again until it is saved is not told before; what a peer here sends may be', () => {
   const [a, b] = [connect('a'), connect('b')]
   stepsOf(table).hold(a, 'call', true, true, 2)

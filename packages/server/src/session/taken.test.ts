@@ -21,6 +21,16 @@ test('[EXT4] each is taken once', () => {
   ])
 })
 
+test('[PLACE2] [EXT4] without some of them it is what it was, but for these', () => {
+  const taken = new Taken()
+  for (const n of [1, 2, 4, 5]) taken.take(n)
+  const others = taken.without([2, 5, 7, -3])
+  expect([1, 2, 3, 4, 5, 6, 7].map((n) => others.has(n))).toEqual([true, false, false, true, false, false, false])
+  expect([1, 2, 3, 4, 5].map((n) => taken.has(n))).toEqual([true, true, false, true, true])
+  taken.join(others)
+  expect(taken.has(5)).toBe(true)
+})
+
 /** Requests as clients send them: mostly the next, some again, some far ahead. */
 const requests = fc.array(
   fc.oneof(

@@ -39,6 +39,13 @@ export class Taken {
     for (let n = Math.max(1, other.highest - remembered + 1); n <= other.highest; n++) if (other.has(n)) this.take(n)
   }
 
+  /** The same, but for these requests. */
+  without(requests: Iterable<number>): Taken {
+    const taken = Taken.read(this.write())
+    for (const n of requests) if (n > taken.highest - remembered && n <= taken.highest) taken.clear(n)
+    return taken
+  }
+
   /** All that is remembered, as text. */
   write(): string {
     this.text ??= `${this.highest} ${new Uint8Array(this.bits.buffer).toBase64()}`
