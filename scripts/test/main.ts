@@ -56,6 +56,8 @@ else {
     'python3',
     'zsh',
     'fish',
+    'kamailio',
+    'sipp',
   ])
   const servers = await startSharedServers({ bothBrowsers })
   // For a few it is not worth to build the service.

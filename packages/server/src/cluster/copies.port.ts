@@ -41,8 +41,8 @@ interface Missed {
 }
 
 /**
- * An earlier owner wrote it, because the store had forgotten the later one. That owner can write no more from now on. What it
- * wrote stays, and nobody goes on with it, until the later owner writes `over` it. Until then `all` gets this answer again.
+ * An earlier owner wrote it, because the store had forgotten the later one. That owner can write no more from now on. Its copy
+ * stays, and nobody goes on with it, until the later owner writes `over` it. Until then `all` gets this answer again.
  */
 interface Overtaken extends EarlierCopy {
   readonly index: number

@@ -9,7 +9,7 @@ import { capabilities, Habits } from './habits.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
 import { type LineEvents, Phone } from './phone.ts'
-import { type GroupInTurns, type Recording, type StoreKind, userNames } from './recording.ts'
+import { type GroupInTurns, type Recording, type StoreKind, type Trace, userNames } from './recording.ts'
 import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
 /** Tells what people do beside calling and answering from what else is drawn from a seed. */
@@ -28,6 +28,10 @@ const twoPhonesOf = 5
 const tickMs = 200
 /** How often some phone's network goes away, for each phone, in ms: on average. */
 const networkLossMs = 20_000
+/** A run that has to show something goes on until it does, but for no longer than this many times its length. */
+const mostTimes = 4
+/** How often it is looked whether it has, in ms. */
+const enoughLookMs = 1_000
 /** A bound for failures: after the last fault everybody is through with everything long before. */
 const endPatienceMs = 40_000
 /**
@@ -53,7 +57,7 @@ interface Participant {
  * ends it without an answer, and rejects.
  */
 export async function runChaos(
-  options: RunOptions,
+  options: RunOptions & Showing,
   say: (text: string) => void,
   interrupted?: AbortSignal,
 ): Promise<Recording> {
@@ -71,13 +75,19 @@ export async function runChaos(
   }
 }
 
+/** What a run has to show; nothing where that is left out. */
+export interface Showing {
+  /** People on a busy machine say little: whether those of all phones have said enough. */
+  readonly isEnough?: (traces: readonly Trace[]) => boolean
+}
+
 interface Course {
   readonly startedAt: number
   readonly at: () => number
   readonly say: (text: string) => void
 }
 
-async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
+async function runIn(world: World, options: RunOptions & Showing, { startedAt, at, say }: Course): Promise<Recording> {
   const { seed, nodes, store, redis, users, durationS, decides } = options
   const random = new Random(seed)
   const names = userNames(users)
@@ -100,6 +110,8 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   }
   faults.start()
   await Promise.all([Bun.sleep(durationS * 1000), faults.enough])
+  const isEnough = () => options.isEnough?.(phones.map(({ trace }) => trace)) ?? true
+  while (!isEnough() && at() < mostTimes * durationS * 1000) await Bun.sleep(enoughLookMs)
   await faults.stop()
   calm = true
   say(`${(at() / 1000).toFixed(1)} s no more faults`)
