@@ -41,7 +41,10 @@ export function forgetOldAnswers(session: Session, call: string): void {
   if (log.all().some(({ push }) => isOldAnswer(push, call))) log.retain(({ push }) => !isOldAnswer(push, call))
 }
 
-/** The same for messages that go to another session of the participant: whether its client offers anew if it gets the accept there. */
+/**
+ * The same for messages that go to another session of the participant: whether some of them answer offers from before the
+ * accept, which is told once more there.
+ */
 export function hasOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): boolean {
   const isToldAgain = entries.some(({ seq, push }) => push.kind === 'state' && wasHanded(session, seq))
   // Without an answer since that accept, candidates may belong to an offer of the peer, or to none.
@@ -49,7 +52,7 @@ export function hasOldAnswers(session: Session, call: string, entries: readonly 
   return isToldAgain && hasAnswer && !hasOfferedEarly(session, call)
 }
 
-/** What a session gets of them. If it knows the call better than the accept does, its client is not told, and does not offer anew. */
+/** Without them, but only if the session is told of the accept. One that knows more of the call is not, and makes no new offer. */
 export function withoutOldAnswers<T extends { readonly push: Push }>(
   target: Session,
   call: string,

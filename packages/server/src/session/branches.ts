@@ -15,7 +15,8 @@ export function branchOff(session: Session, epoch: string): void {
 
 /**
  * Whether a session has everything that an earlier owner wrote of it: that owner added nothing after another one took the session
- * over. Its log shows what it acknowledged to others. Relays that wait for an accept are not in the log, so the calls are compared, too.
+ * over. Its log shows what it acknowledged to others. Relays that wait for an accept are not in the log, so the calls are
+ * compared, too.
  */
 export function hasAllOf(session: Session, earlier: Session): boolean {
   const last = earlier.log?.last ?? 0

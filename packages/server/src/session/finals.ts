@@ -8,6 +8,9 @@ import type { Registry } from './registry.ts'
 import type { Sending } from './sending.ts'
 import { goneSince, hasClient, hasUndeliveredFinal, isOpen, mayResume, type Session } from './session.ts'
 
+/** What one node wrote may look so much older than what another one wrote at that time, in ms. */
+const clockSlackMs = 1_000
+
 /** Final notices that wait in sessions without a socket, for a newer session of the same device [WS4]. */
 export interface Finals {
   /** See `Sessions`. */
@@ -119,10 +122,14 @@ function createPassing({ changes: { changed }, forgetIfUnused }: Registry, appen
     forgetIfUnused(source)
   }
 
-  /** The target has looked before, and was away since: a notice that came meanwhile is passed on now. */
+  /**
+   * The target has looked before, and was away since: a notice that came meanwhile is passed on now. It has the earlier ones, though
+   * it may know no more of their calls.
+   */
   function passAll(target: Session, source: Session): void {
     if (mayResume(source)) return
-    const lasts = source.log?.all().filter(({ push }) => isLast(push)) ?? []
+    const isLater = (at: number) => at >= target.openedAt - clockSlackMs
+    const lasts = source.log?.all().filter(({ push, at }) => isLast(push) && isLater(at)) ?? []
     for (const { push } of lasts) passTo(target, source, push)
   }
 

@@ -178,9 +178,7 @@ export function give(source: Session, call: string, version: number, isTaken = f
   return parcel
 }
 
-/**
- * The requests of each sender that go along with other places, if at all: a session that has yet to get these has not taken them.
- */
+/** The requests of each sender that go along with other places, if at all: the session that gets this one has yet to take them. */
 function stayingOf({ log }: Session, call: string): Map<string, number[]> {
   const staying = new Map<string, number[]>()
   for (const { push } of log?.all() ?? []) {
