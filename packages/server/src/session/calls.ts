@@ -39,7 +39,9 @@ interface Knowing {
 }
 
 /** A session remembers this many calls with which it has nothing to do any more. */
-const mostRemembered = 64
+const mostRemembered = 256
+/** The same in a copy, which is written with every step of a call. */
+const mostCopied = 64
 
 /** All that is remembered of most calls that are over. Sessions share it, so nobody changes it. */
 const over: SessionCall = Object.freeze({ isOver: true })
@@ -176,6 +178,13 @@ export function leaveCall(session: Knowing, call: string): void {
 
 function isOnlyOver({ isOver, placeVersion, wasToldFirst }: SessionCall): boolean {
   return isOver === true && placeVersion === undefined && wasToldFirst === undefined
+}
+
+/** What a copy has of them: of calls with which the session has nothing to do any more only those that were left last. */
+export function copiedCalls(calls: ReadonlyMap<string, SessionCall>): [string, SessionCall][] {
+  const all = [...calls]
+  let extra = all.length - mostCopied
+  return extra <= 0 ? all : all.filter(([, each]) => isLive(each) || --extra < 0)
 }
 
 /** Of calls with which the session has nothing to do any more, it forgets the one that was left first. */

@@ -1,6 +1,6 @@
 import type { Push } from '../ports/push.ts'
 import type { Upstream } from '../ports/sessions.ts'
-import { readCall, type SessionCall } from './calls.ts'
+import { copiedCalls, readCall, type SessionCall } from './calls.ts'
 import { type LogEntry, SessionLog } from './log.ts'
 import { createSession, forgetRings, lostSocket, mayResume, type Session } from './session.ts'
 import { Taken } from './taken.ts'
@@ -48,7 +48,7 @@ const codecs: { readonly [Name in Field]: Codec<Session[Name]> } = {
     read: (saved: Session['socket'] | null, { at, last }) => saved ?? lostSocket(at, last, true),
   },
   calls: {
-    write: pairsOf,
+    write: (calls) => (calls === undefined || calls.size === 0 ? undefined : copiedCalls(calls)),
     read: (saved: Pairs<SessionCall> | undefined) => saved && new Map(saved.map(([id, call]) => [id, readCall(call)])),
   },
   taken: { write: (taken) => pairsOf(taken)?.map(([sender, each]) => [sender, each.write()]), read: takenOf },

@@ -29,9 +29,10 @@ export interface Finals {
   passOn(source: Session, push: Push): void
 }
 
-export function createFinals(registry: Registry, { append }: Sending): Finals {
+/** `isShared`: other nodes write sessions, too. */
+export function createFinals(registry: Registry, { append }: Sending, isShared: boolean): Finals {
   const { live, detached } = registry
-  const passing = createPassing(registry, append)
+  const passing = createPassing(registry, append, isShared ? clockSlackMs : 0)
 
   /** Hands what sockets of the same device did not hear to one that comes back. */
   function collect(identity: SessionIdentity, sources: readonly Session[]): void {
@@ -86,7 +87,7 @@ export function createFinals(registry: Registry, { append }: Sending): Finals {
 }
 
 /** From one session without a socket to another session. */
-function createPassing({ changes: { changed }, forgetIfUnused }: Registry, append: Sending['append']) {
+function createPassing({ changes: { changed }, forgetIfUnused }: Registry, append: Sending['append'], slackMs: number) {
   /** One dead socket's notice is for one session that comes back, and nobody hears the same twice. */
   function giveFinals(source: Session, target: Session, matches: (push: Push) => boolean): void {
     changed(source)
@@ -128,7 +129,7 @@ function createPassing({ changes: { changed }, forgetIfUnused }: Registry, appen
    */
   function passAll(target: Session, source: Session): void {
     if (mayResume(source)) return
-    const isLater = (at: number) => at >= target.openedAt - clockSlackMs
+    const isLater = (at: number) => at >= target.openedAt - slackMs
     const lasts = source.log?.all().filter(({ push, at }) => isLast(push) && isLater(at)) ?? []
     for (const { push } of lasts) passTo(target, source, push)
   }
