@@ -8,9 +8,6 @@ import type { Registry } from './registry.ts'
 import type { Sending } from './sending.ts'
 import { goneSince, hasClient, hasUndeliveredFinal, isOpen, mayResume, type Session } from './session.ts'
 
-/** What one node wrote may look so much older than what another one wrote at that time, in ms. */
-const clockSlackMs = 1_000
-
 /** Final notices that wait in sessions without a socket, for a newer session of the same device [WS4]. */
 export interface Finals {
   /** See `Sessions`. */
@@ -29,10 +26,9 @@ export interface Finals {
   passOn(source: Session, push: Push): void
 }
 
-/** `isShared`: other nodes write sessions, too. */
-export function createFinals(registry: Registry, { append }: Sending, isShared: boolean): Finals {
+export function createFinals(registry: Registry, { append }: Sending): Finals {
   const { live, detached } = registry
-  const passing = createPassing(registry, append, isShared ? clockSlackMs : 0)
+  const passing = createPassing(registry, append)
 
   /** Hands what sockets of the same device did not hear to one that comes back. */
   function collect(identity: SessionIdentity, sources: readonly Session[]): void {
@@ -87,7 +83,7 @@ export function createFinals(registry: Registry, { append }: Sending, isShared: 
 }
 
 /** From one session without a socket to another session. */
-function createPassing({ changes: { changed }, forgetIfUnused }: Registry, append: Sending['append'], slackMs: number) {
+function createPassing({ changes: { changed }, forgetIfUnused }: Registry, append: Sending['append']) {
   /** One dead socket's notice is for one session that comes back, and nobody hears the same twice. */
   function giveFinals(source: Session, target: Session, matches: (push: Push) => boolean): void {
     changed(source)
@@ -123,14 +119,10 @@ function createPassing({ changes: { changed }, forgetIfUnused }: Registry, appen
     forgetIfUnused(source)
   }
 
-  /**
-   * The target has looked before, and was away since: a notice that came meanwhile is passed on now. It has the earlier ones, though
-   * it may know no more of their calls.
-   */
+  /** The target has looked before, and was away since: a notice that came meanwhile is passed on now. */
   function passAll(target: Session, source: Session): void {
     if (mayResume(source)) return
-    const isLater = (at: number) => at >= target.openedAt - slackMs
-    const lasts = source.log?.all().filter(({ push, at }) => isLast(push) && isLater(at)) ?? []
+    const lasts = source.log?.all().filter(({ push }) => isLast(push)) ?? []
     for (const { push } of lasts) passTo(target, source, push)
   }
 

@@ -55,7 +55,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
   const { changes, get, all, ofParticipant } = registry
   const sending = createSending(isShared, registry)
   const lookups = createLookups(registry)
-  const { passOn, ...finals } = createFinals(registry, sending, isShared)
+  const { passOn, ...finals } = createFinals(registry, sending)
   const { appendTo, ...pushes } = createPushes({ registry, isShared, sending, finals: { passOn } })
   const { leave, ...moves } = createMoves(registry, sending)
 
