@@ -42,8 +42,8 @@ export function forgetOldAnswers(session: Session, call: string): void {
 }
 
 /**
- * The same for messages that go to another session of the participant: whether some of them answer offers from before the
- * accept, which is told once more there.
+ * Whether messages that go to another session of the participant hold answers to older offers: the client has had the accept
+ * once, and makes a new offer when that session sends it the accept again.
  */
 export function hasOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): boolean {
   const isToldAgain = entries.some(({ seq, push }) => push.kind === 'state' && wasHanded(session, seq))
@@ -52,7 +52,7 @@ export function hasOldAnswers(session: Session, call: string, entries: readonly 
   return isToldAgain && hasAnswer && !hasOfferedEarly(session, call)
 }
 
-/** Without them, but only if the session is told of the accept. One that knows more of the call is not, and makes no new offer. */
+/** Leaves those answers out if the session sends its client the accept. A session that knows more of the call does not send it. */
 export function withoutOldAnswers<T extends { readonly push: Push }>(
   target: Session,
   call: string,

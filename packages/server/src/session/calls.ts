@@ -40,7 +40,7 @@ interface Knowing {
 
 /** A session remembers this many calls with which it has nothing to do any more. */
 const mostRemembered = 256
-/** The same in a copy, which is written with every step of a call. */
+/** A copy holds fewer, because it is written with every step of a call. */
 const mostCopied = 64
 
 /** All that is remembered of most calls that are over. Sessions share it, so nobody changes it. */
@@ -180,7 +180,7 @@ function isOnlyOver({ isOver, placeVersion, wasToldFirst }: SessionCall): boolea
   return isOver === true && placeVersion === undefined && wasToldFirst === undefined
 }
 
-/** What a copy has of them: of calls with which the session has nothing to do any more only those that were left last. */
+/** The calls that a copy holds: all in which the session has a part, and of the others those that it left last. */
 export function copiedCalls(calls: ReadonlyMap<string, SessionCall>): [string, SessionCall][] {
   const all = [...calls]
   let extra = all.length - mostCopied

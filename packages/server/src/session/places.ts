@@ -161,7 +161,8 @@ export function give(source: Session, call: string, version: number, isTaken = f
   const entries = wanted.map(({ push, at }) => ({ push, at }))
   const staying = stayingOf(source, call)
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => {
-    return [sender, taken.without(staying.get(sender) ?? []).write()] as const
+    const left = staying.get(sender)
+    return [sender, (left === undefined ? taken : taken.without(left)).write()] as const
   })
   const parcel = {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
@@ -178,7 +179,7 @@ export function give(source: Session, call: string, version: number, isTaken = f
   return parcel
 }
 
-/** The requests of each sender that go along with other places, if at all: the session that gets this one has yet to take them. */
+/** The requests of each sender that wait for other calls. The session that gets this place has yet to take them. */
 function stayingOf({ log }: Session, call: string): Map<string, number[]> {
   const staying = new Map<string, number[]>()
   for (const { push } of log?.all() ?? []) {

@@ -5,7 +5,7 @@ import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { createSessionNodes, outcomeOf, type SessionNode, sendAll } from './session-nodes.ts'
+import { createSessionNodes, holdUp, outcomeOf, type SessionNode } from './session-nodes.ts'
 
 /** A store that is emptied while one of the owners cannot write: what nobody finds there is not gone. */
 const nodes = createSessionNodes()
@@ -20,16 +20,6 @@ afterEach(async () => {
   admin.disconnect()
   await server.stop()
 })
-
-/** Nothing that it sends arrives, until it goes on. */
-function holdUp(node: SessionNode): () => void {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  node.onScript = (_name, _args, send) => promise.then(send)
-  return () => {
-    node.onScript = sendAll
-    resolve()
-  }
-}
 
 async function startTwo(): Promise<[SessionNode, SessionNode, Seen]> {
   const [silent, other] = [await nodes.start(server.url), await nodes.start(server.url)]

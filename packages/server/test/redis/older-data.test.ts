@@ -4,23 +4,12 @@ import { Redis } from 'ioredis'
 import { openReady, type Seen } from '../../src/ports/sessions.fixture.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes } from '../contracts/session-parts.ts'
-import { outcomeOf, type SessionNode, sendAll, useSessionNodes, writeRow } from './session-nodes.ts'
+import { holdUp, outcomeOf, useSessionNodes, writeRow } from './session-nodes.ts'
 
-/** Redis comes back with older data while the last owner of a session stands still. */
 /** Before the nodes are closed: one that stands still could not be. */
 let goOn = () => {}
 afterEach(() => goOn())
 const { nodes, server } = await useSessionNodes()
-
-/** Nothing that it sends arrives, until it goes on. */
-function holdUp(node: SessionNode): () => void {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  node.onScript = (_name, _args, send) => promise.then(send)
-  return () => {
-    node.onScript = sendAll
-    resolve()
-  }
-}
 
 /** A server that is promoted keeps what it has, and gets a name of its own. */
 async function promote(client: Redis): Promise<void> {

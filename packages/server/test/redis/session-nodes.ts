@@ -30,6 +30,16 @@ export interface SessionNodes {
 
 export const sendAll: OnScript = (_name, _args, send) => send()
 
+/** The node stands still: nothing that it sends arrives, until the answer is called. */
+export function holdUp(node: SessionNode): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  node.onScript = (_name, _args, send) => promise.then(send)
+  return () => {
+    node.onScript = sendAll
+    resolve()
+  }
+}
+
 /** The reply to the first run of a script is lost: it ran, and its caller does not know. */
 export function loseFirstReply(node: SessionNode, lost: ScriptName): void {
   node.onScript = async (name, _args, send) => {
