@@ -6,6 +6,7 @@ import { StoreError } from '../../src/ports/store-error.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays } from '../contracts/session-parts.ts'
 import {
+  holdUp,
   type OnScript,
   outcomeOf,
   type SessionNode,
@@ -48,18 +49,23 @@ test('[RES4] [ORD1] a session is not lost to a node that owned it earlier', asyn
   client.disconnect()
 })
 
-/** A node, and a later owner of its session, to whose log something else came under the same number. */
-async function twoLogs() {
+/** A node with a session in a call, and another one that takes every other node for dead. */
+async function startBoth() {
   const url = await server.database()
   const { started, client } = await startNodes(nodes, url, 1)
   const [one] = started as [SessionNode]
   const two = await nodes.start(url, () => true)
   const first = await openReady(one.sessions)
   await stepsOf(one.sessions).hold(first.id, 'c', true)
+  return { one, two, first, client }
+}
+
+/** A node, and a later owner of its session, to whose log something else came under the same number. */
+async function twoLogs() {
+  const { one, two, first, client } = await startBoth()
   await one.settled()
   await writeRow(client, first.id, { o: 'dead' })
-  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>()
-  one.onScript = (_name, _args, send) => goesOn.then(send)
+  const goOn = holdUp(one)
   await relays(one.sessions, first.id, 'c', [1])
   const later = (await comeBack(two.sessions, first, 0)) as Seen
   expect(await two.sessions.append(later.id, pushes.final('c', 3, 2))).toBe('sent')
@@ -67,7 +73,6 @@ async function twoLogs() {
   expect(numbersOf(later.socket)).toEqual([2])
   await two.close()
   await client.flushdb()
-  one.onScript = sendAll
   goOn()
   await one.settled()
   client.disconnect()
@@ -79,26 +84,20 @@ async function twoLogs() {
  * does what `goesOn` says. Then the later owner finds what that one wrote.
  */
 async function overtaken(goesOn: (one: SessionNode, id: string) => unknown, onFound: OnScript = sendAll) {
-  const url = await server.database()
-  const { started, client } = await startNodes(nodes, url, 1)
-  const [one] = started as [SessionNode]
-  const two = await nodes.start(url, () => true)
-  const first = await openReady(one.sessions)
-  await stepsOf(one.sessions).hold(first.id, 'c', true)
+  const { one, two, first, client } = await startBoth()
   await relays(one.sessions, first.id, 'c', [1])
   await one.settled()
   await writeRow(client, first.id, { o: 'dead' })
   const later = (await comeBack(two.sessions, first, 1)) as Seen
   await two.settled()
-  const { promise: stands, resolve: goOn } = Promise.withResolvers<void>()
-  two.onScript = (_name, _args, send) => stands.then(send)
+  const goOn = holdUp(two)
   await client.flushdb()
   one.doubt(true)
   await until('the earlier owner has written it again', async () => (await ownerIn(client, first)) !== null)
   await goesOn(one, first.id)
   await one.settled()
-  two.onScript = onFound
   goOn()
+  two.onScript = onFound
   two.doubt(true)
   await until('the later owner has it', async () => (await client.hget(rowKey(first.id), 'f')) === '2')
   // It waits for a store that is away where the reply was lost.

@@ -8,7 +8,7 @@ import type { Frame } from '../../src/cluster/frames.ts'
 import { openReady, type Seen, stepsOf } from '../../src/ports/sessions.fixture.ts'
 import { rowKey } from '../../src/stores/redis/keys.ts'
 import { numbersOf, pushes, relays } from '../contracts/session-parts.ts'
-import { outcomeOf, type SessionNode, useSessionNodes } from './session-nodes.ts'
+import { holdUp, outcomeOf, type SessionNode, useSessionNodes } from './session-nodes.ts'
 
 /** The owner of a session neither answers nor says that it lives: it may be dead, or stand still. */
 /** Before the nodes are closed: one that stands still could not be. */
@@ -54,9 +54,7 @@ async function silentOwner() {
   const node = String(await client.hget(rowKey(kept.id), 'o'))
   client.disconnect()
   const frames = recordFrames(two)
-  const { promise: goesOn, resolve } = Promise.withResolvers<void>()
-  goOn = resolve
-  one.onScript = (_name, _args, send) => goesOn.then(send)
+  goOn = holdUp(one)
   const isSilent = async () => {
     const since = performance.now()
     const asked = Promise.resolve(two.sessions.holdsAny(kept.id)).catch(String)

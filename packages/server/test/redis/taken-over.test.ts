@@ -5,7 +5,7 @@ import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { logKey, rowKey } from '../../src/stores/redis/keys.ts'
 import { comeBack, numbersOf, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
-import { outcomeOf, type SessionNode, sendAll, useSessionNodes, writeRow } from './session-nodes.ts'
+import { holdUp, outcomeOf, type SessionNode, sendAll, useSessionNodes, writeRow } from './session-nodes.ts'
 
 /** Sessions whose owner others took for dead, or that another node has by now. */
 const { nodes, server, start } = await useSessionNodes()
@@ -526,15 +526,13 @@ test('[PLACE2] a silent node keeps nobody waiting for a place that was lost, and
   const { participant } = lost.identity
   const back = await openReady(two.sessions, { participant, deviceId: 'phone' })
   const other = await openReady(two.sessions, { participant: kept.identity.participant })
-  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>()
-  one.onScript = (_name, _args, send) => goesOn.then(send)
+  const goOn = holdUp(one)
   // As long as it may answer, it gets requests.
   expect(await two.sessions.move('c', lost.id, back.id, false, 5, false, true)).toBe(true)
   expect(numbersOf(back.socket)).toEqual([1, 2])
   expect(await two.sessions.append(back.id, pushes.relay('c', 3))).toBe('sent')
   expect(await outcomeOf(() => two.sessions.move('c', kept.id, other.id, false, 5))).toBeString()
   // It only stood still.
-  one.onScript = sendAll
   goOn()
   const isTold = () => two.sessions.append(kept.id, pushes.relay('c', 4))
   await until('it says again that it lives', async () => (await outcomeOf(isTold)) === 'sent')
