@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 import { createTransfers, type TransferState, type Transfers, transferCapabilities } from '../src/transfer.ts'
-import type { Call, SessionStorage } from '../src/types.ts'
+import type { Call } from '../src/types.ts'
 import {
   backOnline,
   next,
@@ -15,6 +15,7 @@ import {
   talk,
   until,
 } from './support/people.ts'
+import { memory } from './support/stage.ts'
 
 /** A side of a call is handed over to somebody else, by clients of the SDK at a running service [XFER1]. */
 const service = new Service()
@@ -130,7 +131,7 @@ test('[XFER1] [RES1] the target answers while who is transferred has no network:
       sockets.push(this)
     }
   }
-  const { ann, out, rings } = await transferred({ WebSocket: Socket, reconnectBaseMs: 1_000 })
+  const { ann, out, rings } = await transferred({ WebSocket: Socket, reconnectBaseMs: 1_000, reconnectMaxMs: 1_000 })
   await stands(ann, out, 'ringing')
   const back = backOnline(ann)
   sockets.at(-1)?.close(3000)
@@ -141,12 +142,7 @@ test('[XFER1] [RES1] the target answers while who is transferred has no network:
 })
 
 test('[XFER1] [RES1] a page that is loaded again while the target is rung goes on with both calls', async () => {
-  const kept = new Map<string, string>()
-  const storage: SessionStorage = {
-    getItem: (key) => kept.get(key) ?? null,
-    setItem: (key, value) => void kept.set(key, value),
-    removeItem: (key) => void kept.delete(key),
-  }
+  const storage = memory()
   const sockets: WebSocket[] = []
   class Socket extends WebSocket {
     constructor(url: string, protocols: string[]) {
@@ -154,9 +150,14 @@ test('[XFER1] [RES1] a page that is loaded again while the target is rung goes o
       sockets.push(this)
     }
   }
-  const { ann, out, rings } = await transferred({ storage, WebSocket: Socket, reconnectBaseMs: 60_000 })
+  const { ann, out, rings } = await transferred({ storage, WebSocket: Socket })
   await stands(ann, out, 'ringing')
+  // The page goes without a word, and the next one has what it left in the storage.
+  const kept = new Map(storage.items)
   sockets.at(-1)?.close(3000)
+  await until('a loss', ann.client, () => ann.client.state.name === 'waiting')
+  ann.client.close()
+  for (const [key, value] of kept) storage.items.set(key, value)
   const again = talker('ann', 'customer', { storage, wish: { user_id: ann.userId } })
   await online(again)
   const first = await until('the first call', again.client, () => again.client.find(out.callUuid))

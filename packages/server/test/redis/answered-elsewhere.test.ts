@@ -25,8 +25,9 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** A session remembers this many calls with which it has nothing to do any more. */
-const mostRemembered = 64
+/** Of calls with which a session has nothing to do any more it remembers this many, and a copy of it holds so many. */
+const mostRemembered = 256
+const mostCopied = 64
 
 /** Calls that ring there and are answered elsewhere, one after the other. */
 async function passBy({ sessions }: SessionNode, id: string, calls: readonly string[]): Promise<void> {
@@ -46,7 +47,7 @@ test('[RES1] of calls that were answered elsewhere a session remembers a few, wh
       upTo(100).map((n) => `c${n}`),
     )
     const ring = (n: number) => teller.sessions.append(seen.id, pushes.ringing(`c${n}`, 1, 3))
-    const last = async () => new Set(await Promise.all(upTo(100, 100 - mostRemembered + 1).map(ring)))
+    const last = async () => new Set(await Promise.all(upTo(100, 100 - mostCopied + 1).map(ring)))
     expect(await last()).toEqual(new Set(['dropped']))
     await node.settled()
     await admin.flushall()
@@ -56,7 +57,7 @@ test('[RES1] of calls that were answered elsewhere a session remembers a few, wh
     await node.sessions.detach(seen.id, seen.socket, false, 0)
     expect(await comeBack(other.sessions, seen, 200)).toBeDefined()
     expect(await last()).toEqual(new Set(['dropped']))
-    expect(await ring(100 - mostRemembered)).toBe('sent')
+    expect(await ring(100 - mostCopied)).toBe('sent')
   }
 })
 
@@ -156,13 +157,10 @@ test('[PLACE2] [WS4] what a session without a socket is told at once waits in it
   expect(numbersOf(back.socket)).toEqual([1])
 })
 
-/** The number of ends that are remembered. */
-const mostEnds = 64
-
-test(`[ORD3] that one of the last ${mostEnds} calls is over is told once, whichever node comes late, also where the store was emptied`, async () => {
+test(`[ORD3] that one of the last ${mostCopied} calls is over is told once, whichever node comes late, also where the store was emptied`, async () => {
   for (const teller of [node, other]) {
     const seen = await openReady(node.sessions)
-    const calls = upTo(mostEnds).map((n) => `c${n}`)
+    const calls = upTo(mostCopied).map((n) => `c${n}`)
     const tellEnds = async () => {
       const results = []
       for (const call of calls) results.push(await teller.sessions.append(seen.id, pushes.final(call, 2, 1)))
@@ -182,7 +180,7 @@ test('[ORD3] of more ends the oldest are forgotten first', async () => {
   const seen = await openReady(node.sessions)
   await node.sessions.collectFinals(seen.identity)
   const end = (n: number) => node.sessions.append(seen.id, pushes.final(`c${n}`, 2, 1))
-  for (const n of upTo(mostEnds + 3)) expect(await end(n)).toBe('sent')
-  for (const n of upTo(mostEnds + 3, 4)) expect(await end(n)).toBe('dropped')
+  for (const n of upTo(mostRemembered + 3)) expect(await end(n)).toBe('sent')
+  for (const n of upTo(mostRemembered + 3, 4)) expect(await end(n)).toBe('dropped')
   for (const n of [1, 2, 3]) expect(await end(n)).toBe('sent')
 })
