@@ -220,6 +220,12 @@ export function linkOf(call: Call): CallRef | undefined {
   return callUuid === undefined ? undefined : { product: call.product, callUuid }
 }
 
+/** The call that a transfer made of this one, or is to make of it [XFER1]. */
+export function nextOf({ product, transferring, transferredTo }: Call): CallRef | undefined {
+  const callUuid = transferring?.to ?? transferredTo
+  return callUuid === undefined ? undefined : { product, callUuid }
+}
+
 /** Two answered calls became this one: it was answered from its first version on, and rang nowhere [XFER1]. */
 export function wasJoined({ transferred }: Pick<Call, 'transferred'>): boolean {
   return transferred?.secondStartedAt !== undefined

@@ -1,6 +1,6 @@
 /** A call's timeline as the backend of its product sees it [TRACE1]: its events, and the sightings between them. */
 import type { TimelineEntry } from '@ringwire/protocol/backend'
-import { type Call, isLive, otherSide, type Side } from './call.ts'
+import { type Call, isLive, nextOf, otherSide, type Side } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
 import { withoutRepeats } from './holds.ts'
 import { mostEntries, type TimelineRow } from './observed.ts'
@@ -105,7 +105,7 @@ function transfersOf(steps: readonly Step[], call: Call | undefined): ReadonlyMa
     if (begun !== undefined) transfers.set(begun, { new_call_uuid })
     begun = undefined
   }
-  const next = call?.transferring?.to ?? call?.transferredTo
+  const next = call && nextOf(call)?.callUuid
   if (next === undefined) return transfers
   if (begun !== undefined) transfers.set(begun, { new_call_uuid: next })
   const last = steps.at(-1)

@@ -25,7 +25,7 @@ import { createLateRings, type LateRings } from './late-rings.ts'
 import { ownPlace } from './own-place.ts'
 import type { ClientSession } from './request.ts'
 import { createNoteSocket } from './socket-notes.ts'
-import { createTakePlace } from './take-place.ts'
+import { alsoNext, createTakePlace } from './take-place.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallSteps & LiveCallReads
@@ -235,7 +235,7 @@ function createEnter(options: ArrivalsOptions, { noteSocket, lateRings, readActi
 
 /** Goes on with a session that was resumed. */
 function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiveCalls, insist }: Parts) {
-  const { sessions, calls, recorder, onError } = options
+  const { store, sessions, calls, recorder, onError } = options
   const { liveCallsOf, tellIfOver } = lateRings
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
@@ -264,10 +264,13 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
     places: ResumedSession['places'],
     arrival: Arrival,
   ): Promise<Arrival> {
-    for (const call of live) {
-      const had = places.get(callKey(call))
-      if (had !== undefined || ownPlace(session, call)?.sessionId === session.sessionId)
-        await calls.run(call, { type: 'arrive', actor: session, ...(had && { had }) })
+    for (const read of live) {
+      const had = places.get(callKey(read))
+      await alsoNext(store, read, async (call) => {
+        if (had === undefined && ownPlace(session, call)?.sessionId !== session.sessionId) return call
+        const decision = await calls.run(call, { type: 'arrive', actor: session, ...(had && { had }) })
+        return decision.ok ? decision.call : call
+      })
     }
     return { ...arrival, activeCalls: await readActiveCalls(session) }
   }

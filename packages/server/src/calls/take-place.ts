@@ -1,11 +1,13 @@
-import { type Call, isLive } from '../call/call.ts'
+import { type Call, isLive, nextOf } from '../call/call.ts'
 import type { Delivery } from '../delivery/delivery.ts'
+import type { CallSteps } from '../ports/call-store.ts'
 import type { SessionLookup } from '../ports/sessions.ts'
 import type { Calls } from './calls.ts'
 import { ownPlace } from './own-place.ts'
 import type { ClientSession } from './request.ts'
 
 export interface TakePlaceOptions {
+  readonly store: Pick<CallSteps, 'load'>
   readonly sessions: Pick<SessionLookup, 'heldHere' | 'sinkOf'>
   readonly delivery: Pick<Delivery, 'catchUp'>
   readonly calls: Pick<Calls, 'run'>
@@ -24,16 +26,37 @@ export interface TakePlace {
   isAlive(sessionId: string, node?: string): Promise<boolean>
 }
 
-export function createTakePlace({ sessions, delivery, calls }: TakePlaceOptions): TakePlace {
-  async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
+/**
+ * Does it with a call as it was read, and then with the one that a transfer has made of it since: that one has the places that
+ * this one had, and nobody has read it [XFER1]. `work` answers the call as it is.
+ */
+export async function alsoNext(
+  store: Pick<CallSteps, 'load'>,
+  read: Call,
+  work: (call: Call) => Promise<Call>,
+): Promise<void> {
+  for (let call: Call | undefined = read; call !== undefined; ) {
+    const known: string | undefined = nextOf(call)?.callUuid
+    const next = nextOf(await work(call))
+    call = next === undefined || next.callUuid === known ? undefined : await store.load(next)
+  }
+}
+
+export function createTakePlace({ store, sessions, delivery, calls }: TakePlaceOptions): TakePlace {
+  const takePlace: TakePlace['takePlace'] = (session, read, resumes) =>
+    alsoNext(store, read, (call) => takeIn(session, call, resumes))
+
+  /** Answers the call as it was found. */
+  async function takeIn(session: ClientSession, read: Call, resumes: string | undefined): Promise<Call> {
     const { sessionId, deviceId } = session
-    for (let call = read; isLive(call) && (await isHere(sessionId)); ) {
+    let call = read
+    while (isLive(call) && (await isHere(sessionId))) {
       const place = ownPlace(session, call)
-      if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
+      if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) break
       const { state, node, sessionId: holder } = place
       // Its own last session cannot be resumed: nobody else is there.
       const isNamed = holder === resumes
-      if (state === 'held' && !isNamed && (await isAlive(holder, node))) return
+      if (state === 'held' && !isNamed && (await isAlive(holder, node))) break
       const decision = await calls.run(
         call,
         state === 'held'
@@ -41,11 +64,12 @@ export function createTakePlace({ sessions, delivery, calls }: TakePlaceOptions)
           : { type: 'arrive', actor: session, ...(isNamed && { resumes }) },
       )
       // Its holder is back at another node.
-      if (!decision.ok || decision.call.version === call.version) return
+      if (!decision.ok || decision.call.version === call.version) break
       call = decision.call
       // The notice of its end may just be on its way to the previous session.
       if (!isLive(call)) await delivery.catchUp(call)
     }
+    return call
   }
 
   /** Whether the session has an open socket here, be it another one than it came with [RES1]. */
