@@ -9,7 +9,7 @@ const maxFinished = 128
 type Shown = { -readonly [E in 'calls' | 'restorable']: ClientEvents[E] }
 
 /** The calls that a client knows, and which of them its application sees. */
-export function createCallList(listeners: Listeners<ClientEvents>, port: Omit<CallPort, 'changed'>) {
+export function createCallList(listeners: Listeners<ClientEvents>, port: Omit<CallPort, 'changed' | 'live'>) {
   const live = new Map<string, LiveCall>()
   /** Calls of somebody whom this client is inviting at this moment: glare, if the service says so [INV6]. */
   const held = new Set<LiveCall>()
@@ -68,7 +68,7 @@ export function createCallList(listeners: Listeners<ClientEvents>, port: Omit<Ca
     /** Neither live nor remembered as over. */
     isNews: (callUuid: string): boolean => !live.has(callUuid) && !finished.has(callUuid),
     add(seed: CallSeed): LiveCall {
-      const it = createCall(seed, { ...port, changed })
+      const it = createCall(seed, { ...port, changed, live: (callUuid) => live.get(callUuid) })
       live.set(seed.callUuid, it)
       return it
     },

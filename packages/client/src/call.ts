@@ -32,6 +32,8 @@ export interface CallPort {
   ask(request: Request): Promise<unknown>
   /** Takes back its invite or its accept; whether that had no effect for sure. */
   withdraw(callUuid: string, event?: 'call.invite' | 'call.accept'): boolean
+  /** The live call with this uuid: one that rings at a member again is another object [GROUP1]. */
+  live(callUuid: string): LiveCall | undefined
   self(): Participant | null
   client(): CallClient
   /** An error rejected the promise of a listener. */
@@ -209,8 +211,10 @@ function accept(it: OwnCall): Promise<void> {
   if (it.accepting) return it.accepting
   it.apply({ type: 'answering', on: true })
   const onReply = (reply: Reply) => {
-    it.apply(afterAccept(reply))
-    if (reply.ok) it.invited()
+    // The turn may have passed while the accept was under way, and have come again: it answered the ring of now.
+    const answered = (reply.ok && it.port.live(it.call.callUuid)) || it
+    answered.apply(afterAccept(reply))
+    if (reply.ok) answered.invited()
   }
   // Insistent: who pressed Accept has answered, however long the network takes. The service refuses it once the ring is over.
   const asked = ask(it, 'call.accept', {}, { insistent: true, onReply })

@@ -69,6 +69,40 @@ test('[GROUP1] a member that was away while its turn passed rings again at the n
   expect(incoming[1]?.state.name).toBe('ringing')
 })
 
+test('[GROUP1] an accept that comes to the service in the next turn answers what rings then', async () => {
+  const { fake, incoming, client } = await member()
+  fake.socket.says(ringsFor(1))
+  const accepted = incoming[0]!.accept()
+  fake.socket.says(elsewhere(2, 'next_member', 'ringing'))
+  fake.socket.says(ringsFor(3))
+  expect(incoming.map(({ state }) => state.name)).toEqual(['over', 'ringing'])
+  fake.socket.replies('call.ack', { call_uuid: uuid(1), status: 'accepted' }, 'call.accept')
+  await accepted
+  expect(incoming.map(({ state }) => state.name)).toEqual(['over', 'accepted'])
+  expect(client.calls).toEqual([incoming[1]!])
+})
+
+test('[GROUP1] an accept that came too late for its turn leaves the next one alone', async () => {
+  const { fake, incoming } = await member()
+  fake.socket.says(ringsFor(1))
+  const accepted = incoming[0]!.accept()
+  fake.socket.says(elsewhere(2, 'next_member', 'ringing'))
+  fake.socket.says(ringsFor(3))
+  fake.socket.fails('CALL_INVALID_STATE', { status: 'ringing' }, 'call.accept')
+  await expect(accepted).rejects.toMatchObject({ code: 'CALL_INVALID_STATE' })
+  expect(incoming[1]!.state).toMatchObject({ name: 'ringing', answering: false })
+})
+
+test('[GROUP1] whoever declined does not hear the ring of a turn that comes before the decline does', async () => {
+  const { fake, incoming } = await member()
+  fake.socket.says(ringsFor(1))
+  void incoming[0]!.reject()
+  fake.socket.says(elsewhere(2, 'next_member', 'ringing'))
+  fake.socket.says(ringsFor(3))
+  fake.socket.replies('call.ack', { call_uuid: uuid(1), status: 'ringing' }, 'call.reject')
+  expect(incoming).toHaveLength(1)
+})
+
 test('[GROUP1] after a lost session the caller knows who answered, and keeps its own name for a group that rings', async () => {
   const fake = await onlineFake()
   const call = fake.client.call({ ...support, displayName: 'Support' })

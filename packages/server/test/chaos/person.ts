@@ -181,7 +181,7 @@ export class Person {
     const reply = await this.insist('call.accept', data)
     if (reply.error !== undefined) call.end()
     else {
-      this.believe(call, reply.data?.status)
+      this.believe(this.ofNow(call), reply.data?.status)
       await this.talk(call)
     }
   }
@@ -206,6 +206,12 @@ export class Person {
   private async hangUp(call: TrackedCall, event: string): Promise<void> {
     await this.insist(event, { call_uuid: call.callUuid })
     call.end()
+    this.ofNow(call).end()
+  }
+
+  /** A turn may have passed while a request was under way, and have come again: the reply is about the ring of now [GROUP1]. */
+  private ofNow(call: TrackedCall): TrackedCall {
+    return this.calls.get(call.callUuid) ?? call
   }
 
   /**
