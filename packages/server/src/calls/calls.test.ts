@@ -3,7 +3,7 @@ import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { somebody } from '../ports/sessions.fixture.ts'
 import { SessionMovedError, StoreError } from '../ports/store-error.ts'
-import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
+import { answered, connectPeer, done, eventsOf, invited, openDomains, type Peer } from './domain.fixture.ts'
 
 describe('a holder that goes while another session asks for its place', () => {
   const openDomain = openDomains()
@@ -233,6 +233,30 @@ describe('who names a call that is over', () => {
     expect(await domain.calls.verb(callee.actor, 'end', call.callUuid, null)).toMatchObject({ ok: true })
     expect(eventsOf(callee).slice(before.length)).toEqual(['call.status', 'call.ended'])
   })
+
+  for (const side of ['caller', 'callee'] as const) {
+    test(`[TAKE1] and had the place of the ${side} before it was taken hears so, also where nobody could tell of it before the end`, async () => {
+      let isAway = false
+      const domain = await openDomain({ isAway: () => isAway })
+      const participants = { caller: { ...somebody(), role: 'customer' }, callee: somebody() }
+      const caller = await connectPeer(domain, participants.caller)
+      const callee = await connectPeer(domain, participants.callee)
+      const [former, other] = side === 'caller' ? [caller, callee] : [callee, caller]
+      const tablet = await connectPeer(domain, participants[side], 'tablet')
+      const call = await answered(domain, caller, callee)
+      const [before, heard] = [former.socket.told.length, eventsOf(other).length]
+      isAway = true
+      done(await domain.calls.take(tablet.actor, call.callUuid))
+      done(await domain.calls.verb(other.actor, 'end', call.callUuid, null))
+      isAway = false
+      expect(await domain.delivery.catchUp((await domain.store.load(call)) as Call)).toBe('done')
+      expect(former.socket.told.slice(before)).toMatchObject([
+        { event: 'call.cancelled', data: { reason: 'taken_elsewhere', ended_at: null } },
+      ])
+      expect(eventsOf(tablet).at(-1)).toBe('call.ended')
+      expect(eventsOf(other).slice(heard)).toEqual(side === 'callee' ? ['call.accepted'] : [])
+    })
+  }
 
   test('[END4] [ORD3] hears of it in the same request while a session of the call moves to another node', async () => {
     let isAway = false

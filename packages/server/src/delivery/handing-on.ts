@@ -1,4 +1,3 @@
-import { overStatuses } from '@ringwire/protocol/end-reasons'
 import { type Call, type CallRef, placeOf, type Side } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { allDone, andThen, bothOf, type MaybePromise, unawaited } from '../ports/maybe.ts'
@@ -6,7 +5,7 @@ import type { Nodes } from '../ports/nodes.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { SessionPushes } from '../ports/sessions.ts'
 import type { KnownCalls } from './known-calls.ts'
-import { type Notices, pushesTo } from './notices.ts'
+import { isEnd, type Notices, pushesTo } from './notices.ts'
 import type { PlaceStep, Places } from './places.ts'
 
 export interface HandingOnOptions {
@@ -146,8 +145,8 @@ function tellAnswer(telling: Telling, places: Places, notices: Notices): MaybePr
 
 /** The effect of a step on one side; undefined: none. */
 function stepOf({ key, step, before, gate }: Telling, side: Side): PlaceStep | undefined {
-  const { call, event } = step
-  const isOver = overStatuses.some((status) => status === event.type)
+  const { call } = step
+  const isOver = isEnd(step)
   const pushes = pushesTo(key, step, side)
   const told = pushes.length > 0 ? { pushes } : {}
   if (isOver) return { ...told, isOver }

@@ -1,3 +1,4 @@
+import { overStatuses } from '@ringwire/protocol/end-reasons'
 import type { CallAccepted } from '@ringwire/protocol/events/call'
 import {
   type Call,
@@ -87,7 +88,8 @@ export function createNotices({ sessions, now, unjumped, onRang }: NoticesOption
       const { call, event } = step
       const { side, from, leftDevice } = move
       if (leftDevice === undefined) return
-      const [ended] = isLive(call) ? [] : event.notices
+      // The call may be over by now, when an earlier step is handed on.
+      const [ended] = isEnd(step) ? event.notices : []
       const push = pushOf(key, call, ended ?? leftNotice(step, move))
       const told: SessionStep = { call: key, pushes: [push] }
       return andThen(sessions.apply(from, told), (done) => {
@@ -101,6 +103,9 @@ export function createNotices({ sessions, now, unjumped, onRang }: NoticesOption
     },
   }
 }
+
+/** Whether the call is over by this step. */
+export const isEnd = ({ event }: Step) => overStatuses.some((status) => status === event.type)
 
 /** The notice for a session whose place another one has by now. */
 export function leftNotice({ call, event }: Step, { side, taken }: PlaceMove): Notice {
