@@ -83,6 +83,7 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
     adopt,
 
     live: list.live,
+    isNews: list.isNews,
     /** One of the calls of the client from now on. */
     add(seed: CallSeed): LiveCall {
       const it = list.add(seed)

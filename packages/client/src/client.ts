@@ -101,7 +101,14 @@ function createClientListeners() {
 function createShown(inside: Inside, env: Environment, { localTime, current }: Tokens): ClientWithParts {
   const { connection, calls } = inside
   return {
-    [parts]: { ask: inside.requests.ask, on: inside.news.on, live: calls.live, add: calls.add, localTime },
+    [parts]: {
+      ask: inside.requests.ask,
+      on: inside.news.on,
+      live: calls.live,
+      isNews: calls.isNews,
+      add: calls.add,
+      localTime,
+    },
     get state() {
       return connection.state()
     },

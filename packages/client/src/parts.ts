@@ -20,6 +20,8 @@ export interface ClientParts {
   readonly on: Listeners<News>['on']
   /** Calls that are not over, also those that the application does not see. */
   readonly live: ReadonlyMap<string, LiveCall>
+  /** Neither live nor remembered as over. */
+  isNews(callUuid: string): boolean
   /** One of the calls of the client from now on; the service does not have it yet. */
   add(seed: CallSeed): LiveCall
   /** The service's instant by this device's clock. */

@@ -148,6 +148,18 @@ test('[XFER1] the target declines: the first call goes on, with one word about i
   expect(transfers.of(call)).toMatchObject({ name: 'failed', reason: 'caller_cancelled' })
 })
 
+test('[XFER1] a new call that this side has ended is not there again when the service tells of it late', async () => {
+  const { client, transfers, call, says, socket } = await inCall()
+  // The service named the call that rings for this side already [INV7].
+  const own = client.call({ userId: 'eva', role: 'agent' })
+  socket.replies('call.invited', { call_uuid: next, status: 'ringing', expires_at: '2030-01-01T00:00:45Z' })
+  await Promise.all([own.cancel(), socket.replies('call.ack', { call_uuid: next, status: 'cancelled' })])
+  says('call.transferring', transferring())
+  expect(client.calls).toEqual([call])
+  says('call.transfer_failed', { ...failed, status: 'cancelled', end_reason: 'caller_cancelled' })
+  expect(transfers.of(call)).toMatchObject({ name: 'failed', status: 'cancelled' })
+})
+
 test('[XFER1] [HOLD1] a side that holds the first call holds the new one', async () => {
   const { client, call, says } = await inCall()
   void call.hold()

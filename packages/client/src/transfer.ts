@@ -109,7 +109,7 @@ export function createTransfers(client: CallClient): Transfers {
 
 /** What the service says of transfers, also of those that the backend or the other side began. */
 function createFollowing(client: CallClient, states: States, link: Links) {
-  const { live, add, localTime } = (client as ClientWithParts)[parts]
+  const { live, isNews, add, localTime } = (client as ClientWithParts)[parts]
   const origins = createOrigins()
   /** The new call of a first one that waits for a gesture, by their uuids. */
   const parked = new Map<string, string>()
@@ -118,7 +118,8 @@ function createFollowing(client: CallClient, states: States, link: Links) {
     const first = live.get(data.call_uuid)?.call
     if (!first) return
     origins.add(data.new_call_uuid, { callUuid: first.callUuid, by: first.peer })
-    if (!live.has(data.new_call_uuid)) hearAway(add(seedOf(data, first)), localTime, data.to.away)
+    // This side may have ended it before the service could tell of it.
+    if (isNews(data.new_call_uuid)) hearAway(add(seedOf(data, first)), localTime, data.to.away)
     if (!link(first.callUuid, data.new_call_uuid)) parked.set(first.callUuid, data.new_call_uuid)
   }
 
@@ -149,7 +150,7 @@ function createFollowing(client: CallClient, states: States, link: Links) {
     reconcile(active: readonly ActiveCall[]): void {
       for (const it of active) {
         origins.read(it)
-        const isNew = it.holds_place && !live.has(it.call_uuid)
+        const isNew = it.holds_place && isNews(it.call_uuid)
         if (isNew && client.find(it.transferred_from ?? '')) add(seedOfActive(it, localTime(it.expires_at)))
       }
       // When the client has looked at them, too.

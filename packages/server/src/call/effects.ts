@@ -201,6 +201,12 @@ export function overData(call: OverCall, by: By | null): CallOver {
   return { ...heading(call, call.endReason, by), ended_at: iso(call.endedAt) }
 }
 
+/** The uuid of the call of which a step tells besides its own: whoever hears of that call from its own steps does so first [XFER1]. */
+export function alsoToldOf({ call, event }: Step): string | undefined {
+  const failed = event.notices.find((notice) => notice.event === 'call.transfer_failed')
+  return failed?.event === 'call.transfer_failed' ? failed.data.new_call_uuid : call.transferredTo
+}
+
 /** Data of `call.cancelled` for a session where the call stops ringing while it goes on elsewhere. */
 export function elsewhereData(call: Call, reason: ElsewhereReason, by: By | null): CallOver {
   return { ...heading(call, reason, by), ended_at: null }

@@ -1,4 +1,5 @@
 import { afterEach } from 'bun:test'
+import type { Capability } from '@ringwire/protocol/capabilities'
 import type { Call, CallRef, Participant } from '../call/call.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -160,8 +161,9 @@ export async function connectPeer(
   { sessions, node }: Domain,
   participant: Participant,
   deviceId = 'phone',
+  can?: readonly Capability[],
 ): Promise<Peer> {
-  const seen = await openReady(sessions, { participant, deviceId })
+  const seen = await openReady(sessions, { participant, deviceId, ...(can && { can }) })
   const actor: ClientSession = {
     participant,
     sessionId: seen.id,
@@ -172,6 +174,7 @@ export async function connectPeer(
     allowedPeerRoles: ['customer', 'agent'],
     contextType: 'order',
     contextId: 'order-1',
+    ...(can && { can }),
   }
   return { ...seen, actor }
 }

@@ -24,10 +24,7 @@ async function setUp() {
       },
     }),
   })
-  async function come(): Promise<Peer> {
-    const it = await connectPeer(domain, { ...somebody(), role: 'customer' })
-    return { ...it, actor: { ...it.actor, can: ['transfer'] } }
-  }
+  const come = () => connectPeer(domain, { ...somebody(), role: 'customer' }, 'phone', ['transfer'])
   const [ann, ben, cy, dee] = [await come(), await come(), await come(), await come()]
   const first = await answered(domain, ann, ben)
   const second = await answered(domain, cy, ben)

@@ -1,6 +1,6 @@
 import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf } from '../call/call.ts'
 import type { CallCommand, Decision } from '../call/command.ts'
-import type { Step } from '../call/effects.ts'
+import { alsoToldOf, type Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
 import { decideLinked } from '../call/linked.ts'
 import type { Delivery } from '../delivery/delivery.ts'
@@ -109,8 +109,9 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     let areAllTold = true
     for (const step of decision.steps) {
       onCommitted(step)
-      // The end of a call that was transferred comes after the accept of the new one: it waits in the outbox for it [XFER1].
-      if (!areAllTold && step.call.transferredTo !== undefined) continue
+      // The end of a call that was transferred comes after the accept of the new one, and so does the news that there is none:
+      // it waits in the outbox for that [XFER1].
+      if (!areAllTold && alsoToldOf(step) !== undefined) continue
       const told = delivery.apply(step, first)
       const isTold = told instanceof Promise ? await told : told
       if (isTold) onTold(step)

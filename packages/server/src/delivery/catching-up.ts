@@ -65,12 +65,12 @@ export function createCatchingUp({ known, lateRings, inTurn, handOnLeft, leftOf,
     })
   }
 
-  /** Delivers the call that goes on instead of a transferred one to everybody; rejects if that is not possible now. */
+  /** Delivers the call that a transfer made to everybody; rejects if that is not possible now. */
   async function catchUpFirst(next: CallRef): Promise<void> {
     const call = await load(next)
     const caught = call === undefined ? 'done' : await catchUp(call)
-    if (caught === 'later') throw new SessionMovedError('a session of the call that goes on instead has moved')
-    if (caught === 'away') throw new StoreError('unavailable', 'the call that goes on instead cannot be told now')
+    if (caught === 'later') throw new SessionMovedError('a session of the call that a transfer made has moved')
+    if (caught === 'away') throw new StoreError('unavailable', 'the call that a transfer made cannot be told now')
   }
 
   return { catchUp, catchUpFirst, retry }

@@ -1,5 +1,5 @@
 import { type Call, type CallRef, placeOf, type Side } from '../call/call.ts'
-import type { Step } from '../call/effects.ts'
+import { alsoToldOf, type Step } from '../call/effects.ts'
 import { allDone, andThen, bothOf, type MaybePromise, unawaited } from '../ports/maybe.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { LeftRow } from '../ports/outbox.ts'
@@ -79,9 +79,9 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       const [oldest] = left
       if (oldest === undefined) return known.hear(key, call.version)
       const steps = await stepsAfter(call, oldest.version - 1)
-      // The side that was transferred reads that the new call was accepted before the end of the first one [XFER1].
-      const { product, transferredTo: callUuid } = steps.at(-1)?.call ?? call
-      if (callUuid !== undefined) await catchUpFirst({ product, callUuid })
+      // The side that was transferred reads what became of the new call before it reads that in the first one [XFER1].
+      for (const callUuid of new Set(steps.map(alsoToldOf)))
+        if (callUuid !== undefined) await catchUpFirst({ product: call.product, callUuid })
       // Each step names the places as they are now: what waits at the earlier ones goes there before everything else. If
       // the answer is among the steps, nobody has a place before its gate is closed [REL2].
       const answer = steps.findIndex(isAnswer)

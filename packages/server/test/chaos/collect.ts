@@ -64,7 +64,8 @@ export function withMembers(
     const inTurn = turns.get(row.call_uuid)?.flatMap(({ member }) => member ?? [])
     if (inTurn !== undefined) return { ...row, members: [...new Set(inTurn)] }
     if (row.members === undefined || row.accepted_at === null || row.ended_at === null) return row
-    const rung = traces.filter((trace) => hears(trace, row)).map(({ user }) => user)
+    // The caller may be a member, too, and hears of its own cancel.
+    const rung = traces.filter((trace) => trace.user !== row.caller && hears(trace, row)).map(({ user }) => user)
     return { ...row, members: [...new Set(rung)] }
   })
 }

@@ -1,3 +1,4 @@
+import { overStatuses } from '@ringwire/protocol/end-reasons'
 import { relayLimits } from '@ringwire/protocol/events/webrtc'
 import type { Timers } from '../../src/ports/clock.ts'
 import type { Random } from '../fuzz/random.ts'
@@ -55,6 +56,8 @@ export class Person {
   private readonly calls = new Map<string, TrackedCall>()
   /** Calls that rang here in a turn that is over, and may ring again [GROUP1]. */
   private readonly passed = new Map<string, TrackedCall>()
+  /** Calls that it has ended: the service may still have to say that they began [XFER1]. */
+  private readonly ended = new Set<string>()
   private readonly under = new Set<Promise<void>>()
   private stopping = false
 
@@ -74,7 +77,7 @@ export class Person {
       answered: () => [...this.calls.values()].filter(({ isAnswered, isOver }) => isAnswered && !isOver),
       ask: (event, data) => this.insist(event, data),
       send: (event, data) => void phone.request(event, data),
-      join: (callUuid, side, peer) => (this.calls.has(callUuid) ? undefined : this.track(callUuid, side, peer)),
+      join: (callUuid, side, peer) => this.join(callUuid, side, peer),
       goOn: (call) => this.run(call.answeredOrOver().then(() => this.talk(call))),
       end: (callUuid) => this.calls.get(callUuid)?.end(),
       believe: (call, status) => this.believe(call, status),
@@ -126,6 +129,10 @@ export class Person {
     return call
   }
 
+  private join(callUuid: string, side: TrackedCall['side'], peer: string): TrackedCall | undefined {
+    return this.calls.has(callUuid) || this.ended.has(callUuid) ? undefined : this.track(callUuid, side, peer)
+  }
+
   /** Asks until there is an answer that says something. */
   private async insist(event: string, data: FrameData): Promise<Frame> {
     for (;;) {
@@ -149,10 +156,7 @@ export class Person {
     }
     if (named !== call.callUuid) {
       call.end()
-      await this.insist('call.end', { call_uuid: named })
-      // One that was handed over to this person is known here.
-      this.calls.get(named)?.end()
-      return
+      return this.endUnknown(named)
     }
     call.known = true
     this.believe(call, invited.data?.status)
@@ -204,7 +208,7 @@ export class Person {
 
   /** Hanging up never fails for a party [END1]; what answers anyway is for the checker. */
   private async hangUp(call: TrackedCall, event: string): Promise<void> {
-    await this.insist(event, { call_uuid: call.callUuid })
+    this.noteEnd(call.callUuid, await this.insist(event, { call_uuid: call.callUuid }))
     call.end()
     this.ofNow(call).end()
   }
@@ -278,7 +282,13 @@ export class Person {
 
   /** A person who is handed over may hear of the new call after having asked for its end [XFER1]. */
   private async endUnknown(callUuid: string): Promise<void> {
-    const { error } = await this.insist('call.end', { call_uuid: callUuid })
-    if (error === undefined) this.calls.get(callUuid)?.end()
+    const reply = await this.insist('call.end', { call_uuid: callUuid })
+    if (reply.error !== undefined) return
+    this.noteEnd(callUuid, reply)
+    this.calls.get(callUuid)?.end()
+  }
+
+  private noteEnd(callUuid: string, { data }: Frame): void {
+    if (overStatuses.some((status) => status === data?.status)) this.ended.add(callUuid)
   }
 }
