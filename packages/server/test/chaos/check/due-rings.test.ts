@@ -59,4 +59,6 @@ test('[RING1] [GROUP1] a ring that somebody answered before it could be told is 
   // Nothing was in the way.
   expect(isDue(callUntil(20_600, 'accepted'))).toBe(true)
   expect(isDue(callUntil(20_600, 'accepted'), stopped(10_000, 19_900))).toBe(true)
+  // Its node had not tried again when the call was committed.
+  expect(isDue(callUntil(20_600, 'accepted'), stopped(10_000, 19_990))).toBe(false)
 })

@@ -45,6 +45,9 @@ interface Time {
   readonly until: number
 }
 
+/** A node tries a store that was away again every 100 ms: so long after that it still counts as away there, in ms. */
+const againMs = 120
+
 /** A store or a node that was away is there for everybody after this, in ms. */
 const settlingMs = 6_000
 
@@ -98,7 +101,9 @@ export function createPatience(header: Header): Patience {
     heardBy(knownAt, user, nodes) {
       const soon = knownAt + atOnceMs
       const onTheWay = brokenFor(user, nodes)
-      const ends = onTheWay.filter(({ from, until }) => from <= soon && until >= knownAt).map(({ until }) => until)
+      const ends = onTheWay
+        .filter(({ from, until }) => from <= soon && until >= knownAt - againMs)
+        .map(({ until }) => until)
       return ends.length === 0 ? soon : wholeTimeAfter(Math.max(...ends), online, onTheWay)
     },
     excuses(reading, stretch, at) {
