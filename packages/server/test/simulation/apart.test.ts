@@ -39,6 +39,8 @@ test('[PLACE3] two phones of one person do not answer one call', () => {
 
 test('[TAKE1] a phone that has taken the call may answer it: that changes nothing', () => {
   expect(reportsOf(phone(6_000, 'call.accept'), phone(8_000, 'call.take', 'call.accept'))).toEqual([])
+  // Also before the one that answered hears that it did.
+  expect(reportsOf(phone(9_000, 'call.accept'), phone(8_000, 'call.take', 'call.accept'))).toEqual([])
 })
 
 test('[EXT4] an answer that is sent again after a take may find that the phone has the call', () => {

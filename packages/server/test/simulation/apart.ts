@@ -37,9 +37,10 @@ const repliedAt = ({ request }: Answered) => request.replies[0]?.at ?? 0
 
 /** Another phone may only take a place that is vacant [PLACE2], or ask for it before it answers [TAKE1]. */
 function checkAnswers(call: string, answers: readonly Answered[], report: Report): void {
-  const [first, ...later] = answers.toSorted((one, other) => repliedAt(one) - repliedAt(other))
+  const own = answers.filter((answer) => !hasTaken(answer, call))
+  const [first, ...later] = own.toSorted((one, other) => repliedAt(one) - repliedAt(other))
   for (const other of later) {
-    if (first === undefined || other.reading === first.reading || hasTaken(other, call)) continue
+    if (first === undefined || other.reading === first.reading) continue
     if (!isThere(first.reading, repliedAt(first), repliedAt(other))) continue
     report('effect', `two phones of ${other.reading.user} answered it`, { call, at: repliedAt(other) })
   }
