@@ -4,8 +4,16 @@ import { type CallFacts, type Facts, isJoined, overStatuses, secondCalls } from 
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Patience } from './patience.ts'
 import { isWithAnother } from './places.ts'
-import type { Reading } from './reading.ts'
+import type { Reading, SeenState } from './reading.ts'
 import { turnsOf } from './turns.ts'
+
+/** A session that had no place yet when its call was connected finds that in the snapshot when it has one [PLACE2, EXT1]. */
+function showsInSnapshot({ states }: Reading, { call_uuid: call }: EventRow, at: number): boolean {
+  const listedIn = (state: SeenState | undefined) =>
+    state?.frame.data?.active_calls?.find(({ call_uuid }) => call_uuid === call)
+  const hadNoPlace = listedIn(states.findLast((state) => state.at <= at))?.holds_place === false
+  return hadNoPlace && states.some((state) => state.at > at && listedIn(state)?.status === 'connected')
+}
 
 /** The user who has to hear of an event, and by which push. */
 interface Owed {
@@ -33,6 +41,7 @@ export function checkNotices(
         const at = event.at - startedAt
         if (reading === undefined) continue
         if ([at, patience.storedBy(at)].some((due) => isHeard(reading, owed, event, due, patience))) continue
+        if (event.type === 'connected' && showsInSnapshot(reading, event, at)) continue
         // The end goes to all sessions.
         if (!overStatuses.includes(event.type) && isWithAnother(reading, fact, at, startedAt)) continue
         const turn = event.type === 'turn' && turnsOf(fact).find(({ began }) => began === event)
