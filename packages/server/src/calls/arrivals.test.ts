@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { until } from '@ringwire/testkit/patience'
-import { type LiveCall, placeOf } from '../call/call.ts'
+import { callKey, type LiveCall, placeOf } from '../call/call.ts'
 import { newSessionId } from '../ports/session-id.ts'
 import { createSocket, resumeOf, somebody } from '../ports/sessions.fixture.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -130,6 +130,33 @@ test('[PLACE2] [RES1] a phone that resumes has its place back from a socket that
   expect(await domain.store.load(call)).toMatchObject({ callerPlace: { sessionId: caller.id, settled: true } })
   done(await domain.calls.verb(callee.actor, 'end', call.callUuid, null))
   expect(eventsOf({ socket })).toEqual(['webrtc.ice_candidate', 'call.ended'])
+})
+
+test('[PLACE2] [RES1] a phone that resumes hears how its call ended while a socket that it gave up had the place', async () => {
+  for (const isPassed of [true, false]) {
+    const { domain, caller, callee, call } = await setUp()
+    const seq = caller.socket.told.length
+    await domain.sessions.prove(caller.id, seq)
+    await domain.arrivals.leave(caller.actor, caller.socket, { closed: false, forGood: false, cause: 'lost' })
+    const stray = { session: again(caller), socket: createSocket() }
+    if (isPassed) {
+      await domain.arrivals.arrive(stray.session, stray.socket, undefined)
+      await domain.sessions.ready(stray.session.sessionId)
+    }
+    done(await domain.calls.verb(callee.actor, 'end', call.callUuid, null))
+    const socket = createSocket()
+    const { recovered } = await domain.arrivals.arrive(
+      { ...caller.actor, extended: true },
+      socket,
+      resumeOf(caller, seq),
+    )
+    await domain.sessions.ready(caller.id)
+    expect(recovered).toBe(true)
+    await until('it hears the end', () => eventsOf({ socket }).length > 0)
+    await domain.sessions.confirm(callKey(call))
+    expect([eventsOf({ socket }), eventsOf(stray)]).toEqual([['call.ended'], isPassed ? ['call.ended'] : []])
+    expect(socket.told[0]).toMatchObject({ data: { call_uuid: call.callUuid, status: 'ended', reason: 'hangup' } })
+  }
 })
 
 test('[EXT1] a call that a snapshot says rings does ring there: who is told of it hears of its end', async () => {

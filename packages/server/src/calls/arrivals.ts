@@ -1,6 +1,6 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
-import { type Call, callKey, type LiveCall, refOf, type Side } from '../call/call.ts'
+import { type Call, type CallRef, callKey, type LiveCall, refOf, type Side } from '../call/call.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import type { Timers } from '../ports/clock.ts'
@@ -250,11 +250,27 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
       noteSocket(session, live, 'socket_found', { resumed: true })
       const stale = ringing.filter((key) => !live.some((call) => callKey(call) === key))
       return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () => {
+        hearEnds(session, live, places)
         // It may not have looked yet, and notices may have come while it was away. Nobody waits for a node that is silent.
         insist(session, () => sessions.collectFinals(identityOf(session))).catch(onError)
         return live.length === 0 ? arrival : takeBack(session, live, places, arrival)
       })
     })
+  }
+
+  /**
+   * The place of a call may have passed to a socket that the client gave up, and that socket was told how the call ended. Nobody
+   * waits for it.
+   */
+  function hearEnds(session: Arriving, live: readonly LiveCall[], places: ResumedSession['places']): void {
+    const left = [...places.keys()].filter((key) => !live.some((call) => callKey(call) === key))
+    for (const key of left) insist(session, () => hearEnd(session, refOf(key))).catch(onError)
+  }
+
+  async function hearEnd(session: Arriving, ref: CallRef): Promise<void> {
+    const call = await store.load(ref)
+    const place = call && ownPlace(session, call)
+    if (call && place && place.deviceId === session.deviceId) await calls.hearEnd(session, call)
   }
 
   /** Takes back a place that passed to another session of the device too, if that session has only connected [PLACE2 a]. */

@@ -46,6 +46,8 @@ export interface Calls {
   take(session: ClientSession, callUuid: string, waiter?: Waiter): Promise<Outcome<Call>>
   /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
   alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>>
+  /** A session whose place another one of its device had when the call ended hears how it did [PLACE2]. Once, as for END4. */
+  hearEnd(session: ClientSession, call: Call): Promise<void>
   /** Somebody of the callee without a session rejects: only while it rings, and nothing else comes of it [TICK1]. */
   rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
@@ -58,7 +60,7 @@ export function createCalls(options: CallsOptions): Calls {
   const { sessions, store, mayTake } = options
   const transitions = createTransitions(options)
   const leavingSince = createLeavingSince({ ...options, run: transitions.run })
-  const ask = createAsk(options, transitions)
+  const { ask, hearEnd } = createAsk(options, transitions)
 
   /** The other sessions where it rings only matter for `busy`: any other reject works while the sessions' store is away. */
   async function rejectOf(actor: ClientSession, callUuid: string, reason: string | null): Promise<CallCommand> {
@@ -73,6 +75,7 @@ export function createCalls(options: CallsOptions): Calls {
     transfer: createTransfer({ ...options, transitions, leavingSince }),
     transferForBackend: createTransferForBackend({ ...options, transitions, leavingSince }),
     alerting: createAlerting(options),
+    hearEnd,
     rejectRinging: createRejectRinging(options, transitions),
     run: transitions.run,
     begin: transitions.begin,
@@ -116,8 +119,13 @@ function createAsk({ store, sessions, delivery, timers }: CallsOptions, { run, l
   async function tellAbout(session: ClientSession, ref: CallRef, decision: Decision, tellsEnd: boolean): Promise<void> {
     const call = decision.ok ? decision.call : await store.load(ref)
     if (call === undefined) return
+    if (tellsEnd) await hearEnd(session, call)
+    else await delivery.catchUp(call)
+  }
+
+  async function hearEnd(session: ClientSession, call: Call): Promise<void> {
     let caughtUp = await delivery.catchUp(call)
-    if (!tellsEnd || isLive(call) || sessions.knowsEnd(session.sessionId, callKey(call))) return
+    if (isLive(call) || sessions.knowsEnd(session.sessionId, callKey(call))) return
     for (let tries = 1; caughtUp === 'later' && tries <= maxTries; tries++) {
       await pauseBefore(tries, timers)
       caughtUp = await delivery.catchUp(call)
@@ -154,7 +162,7 @@ function createAsk({ store, sessions, delivery, timers }: CallsOptions, { run, l
     return call !== undefined && (await losesDeadHolder(session, call, waiter))
   }
 
-  return ask
+  return { ask, hearEnd }
 }
 
 function createRejectRinging(

@@ -42,6 +42,7 @@ function setUp(
     transfer: unused,
     transferForBackend: unused,
     alerting: unused,
+    hearEnd: unused,
     rejectRinging: unused,
     run: unused,
     begin: unused,
