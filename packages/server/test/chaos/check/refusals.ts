@@ -11,16 +11,27 @@ const settle = 'test.settle'
 export function checkRefusals(readings: readonly Reading[], facts: Facts, header: Header, report: Report): void {
   for (const reading of readings) {
     const known = knownSince(reading)
+    const seen = { states: reading.states, known }
     for (const request of reading.requests) {
       const [reply] = request.replies
       if (reply?.frame.error === undefined) continue
-      const reason = unreasonable(request, reply, known, facts, header)
+      const reason = unreasonable(request, reply, seen, facts, header)
       if (reason === undefined) continue
       const { frame, session } = request
       const text = `${frame.event} ${request.n} got ${reply.frame.error.code}: ${reason}`
       report('refusal', text, { user: session.user, call: frame.data?.call_uuid, at: reply.at })
     }
   }
+}
+
+interface Seen extends Pick<Reading, 'states'> {
+  readonly known: ReadonlyMap<string, number>
+}
+
+/** The place in a trace by which a request was done: the reply to one that was not sent again is from before the resume. */
+function doneBefore({ lastAt }: SeenRequest, reply: SeenPush, states: Reading['states']): number {
+  const resumed = states.find(({ at, index }) => at > lastAt && index < reply.index)
+  return resumed?.index ?? reply.index
 }
 
 /** The place in a trace where the service first said that a call exists. */
@@ -38,12 +49,13 @@ function knownSince({ stretches, states, requests }: Reading): ReadonlyMap<strin
 
 /** What is wrong with a refusal; undefined: nothing. */
 function unreasonable(
-  { frame, session, firstAt }: SeenRequest,
+  request: SeenRequest,
   reply: SeenPush,
-  known: ReadonlyMap<string, number>,
+  { states, known }: Seen,
   facts: Facts,
   { startedAt, apart: severalPhones = [], decides }: Header,
 ): string | undefined {
+  const { frame, session, firstAt } = request
   const apart = new Set(severalPhones)
   const { code, status, call_uuid: named, field } = reply.frame.error ?? { code: '' }
   const { to_call_uuid: second } = frame.data ?? {}
@@ -67,7 +79,9 @@ function unreasonable(
     case 'CALL_NOT_FOUND':
       // A member who only rang in a call that another member answered is not kept with it [GROUP1].
       if (fact?.isOver === true && isRung(fact, session.user)) return undefined
-      return (known.get(call) ?? Number.POSITIVE_INFINITY) < reply.index ? 'the service had named it' : undefined
+      return (known.get(call) ?? Number.POSITIVE_INFINITY) < doneBefore(request, reply, states)
+        ? 'the service had named it'
+        : undefined
     case 'CALL_INVALID_STATE':
       // The second call may have ended a moment ago [XFER1].
       if (field === 'to_call_uuid' && status === undefined && fact?.isOver === true) return undefined
