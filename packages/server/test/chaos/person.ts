@@ -254,7 +254,11 @@ export class Person {
       ringing.known = true
       ringing.relayed = this.passed.get(callUuid)?.relayed ?? 0
       this.run(this.answer(ringing))
-    } else if (frame.event === 'call.accepted') call?.answer()
+    } else if (frame.event === 'call.accepted') {
+      call?.answer()
+      // It was refused on one socket, and rang because of another one.
+      if (call === undefined && !this.ended.has(callUuid)) this.run(this.endUnknown(callUuid))
+    }
     // If another phone of the same person answered, the call goes on.
     else if (frame.event === 'call.cancelled') {
       if (call !== undefined && frame.data?.reason === 'next_member') this.passed.set(callUuid, call)

@@ -86,7 +86,7 @@ export const mutationsBeside: readonly Mutation[] = [
   {
     name: '[XFER1] the end of the first call does not wait for the answer that could not be told',
     file: 'calls/transitions.ts',
-    find: 'if (!areAllTold && step.call.transferredTo !== undefined) continue',
+    find: 'if (!areAllTold && alsoToldOf(step) !== undefined) continue',
     put: '',
   },
   {

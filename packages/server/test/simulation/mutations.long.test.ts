@@ -76,10 +76,3 @@ for (const { name, file, find, put, mix = 'usual', people, from } of mutations.f
     2 * limitMs,
   )
 }
-
-test('each mutation is of something that is there once', async () => {
-  for (const { name, file, find } of mutations) {
-    const text = await readFile(join(server, 'src', file), 'utf8')
-    expect([name, text.split(find).length - 1]).toEqual([name, 1])
-  }
-})
