@@ -43,23 +43,6 @@ describe('a call', () => {
     ])
   })
 
-  test('[INV3] [END1] that was refused, and is answered nevertheless, is ended', async () => {
-    const fake = await onlineFake()
-    const call = fake.client.call(agent)
-    const { callUuid } = call
-    fake.socket.fails('CALLEE_BUSY', {}, 'call.invite')
-    await turn()
-    expect(call.state.name).toBe('over')
-    fake.socket.says({ event: 'call.alerting', data: { call_uuid: callUuid, by: agent }, seq: 1 })
-    expect(fake.socket.sent).toHaveLength(1)
-    fake.socket.says({ event: 'call.accepted', data: { call_uuid: callUuid, status: 'accepted' }, seq: 2 })
-    expect(fake.socket.sent.at(-1)).toMatchObject({ event: 'call.end', data: { call_uuid: callUuid } })
-    // A call that this client has never known may be at another page.
-    fake.socket.says({ event: 'call.accepted', data: { call_uuid: uuid(9), status: 'accepted' }, seq: 3 })
-    expect(fake.socket.sent).toHaveLength(2)
-    expect(fake.client.calls).toEqual([])
-  })
-
   describe('that was hung up at once rings nobody', () => {
     const cancels = (fake: { socket: { sent: readonly { event: string }[] } }) =>
       fake.socket.sent.slice(1).map(({ event }) => event)

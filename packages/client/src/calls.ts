@@ -56,14 +56,6 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
     }
   }
 
-  /**
-   * An invite that was sent on two sockets may be refused on the one, and rings because of the other one. If somebody answers
-   * that call, nobody is there.
-   */
-  function endGivenUp(callUuid: string): void {
-    if (!list.isNews(callUuid)) void requests.ask({ event: 'call.end', data: { call_uuid: callUuid }, insistent: true })
-  }
-
   return {
     place: (wish: CallOptions): Call => placeCall({ ...options, list }, wish),
     shown: list.shown,
@@ -75,7 +67,6 @@ export function createCalls({ listeners, self, client, rejected, ...options }: C
       else if ('call_uuid' in push.data) {
         const it = list.live.get(push.data.call_uuid)
         if (it) hear(it, push, localTime)
-        else if (push.event === 'call.accepted') endGivenUp(push.data.call_uuid)
       }
     },
 
