@@ -41,7 +41,7 @@ test('[RES3] [WS4] after a power cut the node that makes up sessions is killed: 
   await ending!.caller.request('call.end', { call_uuid: toEnd })
   await Promise.all([one.kill(), two.kill()])
   await flush(redis)
-  delayMs = 100
+  delayMs = 50
   const starting = one.start().catch(() => {})
   await until('the one has it to do', async () => (await madeUp()).maker?.startsWith('one') === true)
   const second = two.start()
