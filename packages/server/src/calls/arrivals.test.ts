@@ -159,6 +159,25 @@ test('[PLACE2] [RES1] a phone that resumes hears how its call ended while a sock
   }
 })
 
+test('[TAKE1] [PLACE1] a session that heard that its call was taken hears nothing of its end after a resume', async () => {
+  const { domain, caller, callee, call } = await setUp()
+  const tab = await connectPeer(domain, caller.actor.participant)
+  done(await domain.calls.take(tab.actor, call.callUuid))
+  expect(eventsOf(caller).at(-1)).toBe('call.cancelled')
+  const seq = caller.socket.told.length
+  await domain.sessions.prove(caller.id, seq)
+  await domain.arrivals.leave(caller.actor, caller.socket, { closed: false, forGood: false, cause: 'lost' })
+  done(await domain.calls.verb(callee.actor, 'end', call.callUuid, null))
+  const socket = createSocket()
+  const back = { ...caller.actor, extended: true }
+  expect((await domain.arrivals.arrive(back, socket, resumeOf(caller, seq))).recovered).toBe(true)
+  await domain.sessions.ready(caller.id)
+  // What comes after everything that the resume has begun.
+  await invited(domain, callee, caller)
+  await until('another call rings', () => eventsOf({ socket }).includes('call.ringing'))
+  expect(eventsOf({ socket })).toEqual(['call.ringing'])
+})
+
 test('[EXT1] a call that a snapshot says rings does ring there: who is told of it hears of its end', async () => {
   for (const resumes of [true, false]) {
     let reads = 0

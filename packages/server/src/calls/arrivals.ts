@@ -270,7 +270,9 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
   async function hearEnd(session: Arriving, ref: CallRef): Promise<void> {
     const call = await store.load(ref)
     const place = call && ownPlace(session, call)
-    if (call && place && place.deviceId === session.deviceId) await calls.hearEnd(session, call)
+    // Who spoke there has the place for good: the session that had it before has nothing to do with the call any more [PLACE1].
+    const mayComeBack = place?.sessionId === session.sessionId || place?.settled === false
+    if (call && mayComeBack && place.deviceId === session.deviceId) await calls.hearEnd(session, call)
   }
 
   /** Takes back a place that passed to another session of the device too, if that session has only connected [PLACE2 a]. */

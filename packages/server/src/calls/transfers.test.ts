@@ -33,3 +33,26 @@ test('[XFER1] who is transferred hears of the new call before it hears that nobo
   expect(eventsOf(ann).slice(heard)).toEqual(['call.transferring', 'call.rejected', 'call.transfer_failed'])
   expect(eventsOf(ben).slice(asked)).toEqual(['call.transfer_failed'])
 })
+
+test('[XFER1] a target that cannot be told holds up neither the news that its call failed nor the end of the first one', async () => {
+  let silent: string | undefined
+  const domain = await openDomain({
+    sessions: (real) => ({
+      appendRung: (participant, ...how) =>
+        participant.userId === silent
+          ? Promise.reject(new StoreError('unavailable', 'away'))
+          : real.appendRung(participant, ...how),
+    }),
+  })
+  const come = () => connectPeer(domain, { ...somebody(), role: 'customer' }, 'phone', ['transfer'])
+  const [ann, ben, dee] = [await come(), await come(), await come()]
+  const first = await answered(domain, ann, ben)
+  const heard = eventsOf(ann).length
+  const { userId, role } = dee.actor.participant
+  const begun = await domain.calls.transfer(ben.actor, { call_uuid: first.callUuid, to_user_id: userId, to_role: role })
+  if (begun.ok) await begun.handedOn
+  silent = userId
+  done(await domain.calls.verb(ann.actor, 'cancel', done(begun).new_call_uuid, null))
+  done(await domain.calls.verb(ben.actor, 'end', first.callUuid, null))
+  expect(eventsOf(ann).slice(heard)).toEqual(['call.transferring', 'call.transfer_failed', 'call.ended'])
+})

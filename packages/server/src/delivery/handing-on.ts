@@ -4,6 +4,7 @@ import { allDone, andThen, bothOf, type MaybePromise, unawaited } from '../ports
 import type { Nodes } from '../ports/nodes.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import type { SessionPushes } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
 import type { KnownCalls } from './known-calls.ts'
 import { isEnd, type Notices, pushesTo } from './notices.ts'
 import type { PlaceStep, Places } from './places.ts'
@@ -66,6 +67,16 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     return andThen(allDone(left), () => tellOthers(telling, places, notices))
   }
 
+  async function tellFirst({ product, transferredTo }: Call, callUuid: string | undefined): Promise<void> {
+    if (callUuid === undefined) return
+    try {
+      await catchUpFirst({ product, callUuid })
+    } catch (error) {
+      // A call that goes on after its transfer failed does not wait for a target that cannot be told.
+      if (callUuid === transferredTo || !(error instanceof StoreError)) throw error
+    }
+  }
+
   return {
     handOn(key, step, before) {
       const telling = { key, step, before, gate: isAnswer(step) }
@@ -80,8 +91,7 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
       if (oldest === undefined) return known.hear(key, call.version)
       const steps = await stepsAfter(call, oldest.version - 1)
       // The side that was transferred reads what became of the new call before it reads that in the first one [XFER1].
-      for (const callUuid of new Set(steps.map(alsoToldOf)))
-        if (callUuid !== undefined) await catchUpFirst({ product: call.product, callUuid })
+      for (const callUuid of new Set(steps.map(alsoToldOf))) await tellFirst(steps.at(-1)?.call ?? call, callUuid)
       // Each step names the places as they are now: what waits at the earlier ones goes there before everything else. If
       // the answer is among the steps, nobody has a place before its gate is closed [REL2].
       const answer = steps.findIndex(isAnswer)
