@@ -32,7 +32,7 @@ export interface CallPort {
   ask(request: Request): Promise<unknown>
   /** Takes back its invite or its accept; whether that had no effect for sure. */
   withdraw(callUuid: string, event?: 'call.invite' | 'call.accept'): boolean
-  /** The live call with this uuid: one that rings at a member again is another object [GROUP1]. */
+  /** The live call with this uuid. If a group rings at its member again, that is another object [GROUP1]. */
   live(callUuid: string): LiveCall | undefined
   self(): Participant | null
   client(): CallClient
@@ -211,7 +211,7 @@ function accept(it: OwnCall): Promise<void> {
   if (it.accepting) return it.accepting
   it.apply({ type: 'answering', on: true })
   const onReply = (reply: Reply) => {
-    // The turn may have passed while the accept was under way, and have come again: it answered the ring of now.
+    // A group may ring here again before the reply comes. The accept then answered the new ring [GROUP1].
     const answered = (reply.ok && it.port.live(it.call.callUuid)) || it
     answered.apply(afterAccept(reply))
     if (reply.ok) answered.invited()

@@ -160,6 +160,18 @@ test('[XFER1] a new call that this side has ended is not there again when the se
   expect(transfers.of(call)).toMatchObject({ name: 'failed', status: 'cancelled' })
 })
 
+test('[XFER1] a new call that this side has ended is not there again in a new session that still lists it', async () => {
+  const { client, call, fake, says } = await inCall()
+  says('call.transferring', transferring())
+  void client.find(next)?.cancel()
+  fake.socket.ends(1006)
+  await fake.pass(500)
+  const listed = active(next, { status: 'ringing', transferred_from: first, transferred_by: ben })
+  fake.socket.ok({ session_id: 's2', active_calls: [active(first, { transferring_to: next }), listed] })
+  await turn()
+  expect(client.calls).toEqual([call])
+})
+
 test('[XFER1] [HOLD1] a side that holds the first call holds the new one', async () => {
   const { client, call, says } = await inCall()
   void call.hold()

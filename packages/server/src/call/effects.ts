@@ -201,7 +201,7 @@ export function overData(call: OverCall, by: By | null): CallOver {
   return { ...heading(call, call.endReason, by), ended_at: iso(call.endedAt) }
 }
 
-/** The uuid of the call of which a step tells besides its own: whoever hears of that call from its own steps does so first [XFER1]. */
+/** The uuid of the new call, if this step says what became of a transfer. The steps of the new call are told before it [XFER1]. */
 export function alsoToldOf({ call, event }: Step): string | undefined {
   const failed = event.notices.find((notice) => notice.event === 'call.transfer_failed')
   return failed?.event === 'call.transfer_failed' ? failed.data.new_call_uuid : call.transferredTo

@@ -172,7 +172,7 @@ test('[TAKE1] [PLACE1] a session that heard that its call was taken hears nothin
   const back = { ...caller.actor, extended: true }
   expect((await domain.arrivals.arrive(back, socket, resumeOf(caller, seq))).recovered).toBe(true)
   await domain.sessions.ready(caller.id)
-  // What comes after everything that the resume has begun.
+  // This ring comes after everything that the resume has begun.
   await invited(domain, callee, caller)
   await until('another call rings', () => eventsOf({ socket }).includes('call.ringing'))
   expect(eventsOf({ socket })).toEqual(['call.ringing'])

@@ -1,11 +1,12 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
-import { type Call, type CallRef, callKey, type LiveCall, refOf, type Side } from '../call/call.ts'
+import { type Call, type CallRef, callKey, isLive, type LiveCall, nextOf, refOf, type Side } from '../call/call.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import type { Timers } from '../ports/clock.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type {
+  Holding,
   OpenSession,
   ResumedSession,
   ResumeRequest,
@@ -25,7 +26,7 @@ import { createLateRings, type LateRings } from './late-rings.ts'
 import { ownPlace } from './own-place.ts'
 import type { ClientSession } from './request.ts'
 import { createNoteSocket } from './socket-notes.ts'
-import { alsoNext, createTakePlace } from './take-place.ts'
+import { createTakePlace } from './take-place.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallSteps & LiveCallReads
@@ -250,29 +251,11 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
       noteSocket(session, live, 'socket_found', { resumed: true })
       const stale = ringing.filter((key) => !live.some((call) => callKey(call) === key))
       return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () => {
-        hearEnds(session, live, places)
         // It may not have looked yet, and notices may have come while it was away. Nobody waits for a node that is silent.
         insist(session, () => sessions.collectFinals(identityOf(session))).catch(onError)
-        return live.length === 0 ? arrival : takeBack(session, live, places, arrival)
+        return live.length + places.size === 0 ? arrival : takeBack(session, live, places, arrival)
       })
     })
-  }
-
-  /**
-   * The place of a call may have passed to a socket that the client gave up, and that socket was told how the call ended. Nobody
-   * waits for it.
-   */
-  function hearEnds(session: Arriving, live: readonly LiveCall[], places: ResumedSession['places']): void {
-    const left = [...places.keys()].filter((key) => !live.some((call) => callKey(call) === key))
-    for (const key of left) insist(session, () => hearEnd(session, refOf(key))).catch(onError)
-  }
-
-  async function hearEnd(session: Arriving, ref: CallRef): Promise<void> {
-    const call = await store.load(ref)
-    const place = call && ownPlace(session, call)
-    // Who spoke there has the place for good: the session that had it before has nothing to do with the call any more [PLACE1].
-    const mayComeBack = place?.sessionId === session.sessionId || place?.settled === false
-    if (call && mayComeBack && place.deviceId === session.deviceId) await calls.hearEnd(session, call)
   }
 
   /** Takes back a place that passed to another session of the device too, if that session has only connected [PLACE2 a]. */
@@ -282,18 +265,45 @@ function createGoOn(options: ArrivalsOptions, { noteSocket, lateRings, readActiv
     places: ResumedSession['places'],
     arrival: Arrival,
   ): Promise<Arrival> {
-    for (const read of live) {
-      const had = places.get(callKey(read))
-      await alsoNext(store, read, async (call) => {
-        if (had === undefined && ownPlace(session, call)?.sessionId !== session.sessionId) return call
-        const decision = await calls.run(call, { type: 'arrive', actor: session, ...(had && { had }) })
-        return decision.ok ? decision.call : call
-      })
+    for (const call of live) await takeBackIn(session, call, places.get(callKey(call)))
+    for (const [key, had] of places) {
+      if (live.some((call) => callKey(call) === key)) continue
+      const over = await store.load(refOf(key))
+      if (over === undefined) continue
+      await takeBackIn(session, over, had)
+      if (mayHaveMissedEnd(session, over)) insist(session, () => calls.hearEnd(session, over)).catch(onError)
     }
-    return { ...arrival, activeCalls: await readActiveCalls(session) }
+    return live.length === 0 ? arrival : { ...arrival, activeCalls: await readActiveCalls(session) }
+  }
+
+  /** In a call, and in those that transfers have made of it: they have the places that it had [XFER1]. */
+  async function takeBackIn(session: Arriving, read: Call, had: Holding | undefined): Promise<void> {
+    for (let call: Call | undefined = read; call !== undefined; ) {
+      const place = ownPlace(session, call)
+      if (place === null) return
+      const isItsOwn = had !== undefined || place.sessionId === session.sessionId
+      const now: Call = isItsOwn && isLive(call) ? await arriveIn(session, call, had) : call
+      const next: CallRef | undefined = nextOf(now)
+      call = next && (await store.load(next))
+    }
+  }
+
+  async function arriveIn(session: Arriving, call: Call, had: Holding | undefined): Promise<Call> {
+    const decision = await calls.run(call, { type: 'arrive', actor: session, ...(had && { had }) })
+    return decision.ok ? decision.call : call
   }
 
   return goOn
+}
+
+/**
+ * Whether the end of a call may have gone to a socket that this session's client had given up. If another session of the device
+ * has spoken in the call, this session has nothing to do with it any more [PLACE1].
+ */
+function mayHaveMissedEnd(session: Arriving, call: Call): boolean {
+  const place = ownPlace(session, call)
+  if (place === null || place.deviceId !== session.deviceId) return false
+  return place.sessionId === session.sessionId || !place.settled
 }
 
 function identityOf({

@@ -46,7 +46,7 @@ export interface Calls {
   take(session: ClientSession, callUuid: string, waiter?: Waiter): Promise<Outcome<Call>>
   /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
   alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>>
-  /** A session whose place another one of its device had when the call ended hears how it did [PLACE2]. Once, as for END4. */
+  /** Tells a session how a call ended, unless it knows: once, as for END4. For one whose device had the place elsewhere [PLACE2]. */
   hearEnd(session: ClientSession, call: Call): Promise<void>
   /** Somebody of the callee without a session rejects: only while it rings, and nothing else comes of it [TICK1]. */
   rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>>

@@ -4,7 +4,7 @@ import type { Call, LiveCall } from '../call/call.ts'
 import { newSessionId } from '../ports/session-id.ts'
 import { createSocket, resumeOf, somebody } from '../ports/sessions.fixture.ts'
 import type { Arriving } from './arrivals.ts'
-import { answered, connectPeer, done, openDomains, type Peer } from './domain.fixture.ts'
+import { answered, connectPeer, type Domain, done, openDomains, type Peer } from './domain.fixture.ts'
 
 /** The call is transferred at the very moment at which the device of somebody in it comes back [XFER1]. */
 const openDomain = openDomains()
@@ -48,7 +48,7 @@ async function setUp() {
   const plan = (run: () => Promise<unknown>) => {
     meanwhile = run
   }
-  return { domain, ann, ben, transfer, leave, placeNow, plan }
+  return { domain, ann, cy, first, transfer, leave, placeNow, plan }
 }
 
 /** A new session of somebody's device. */
@@ -93,16 +93,46 @@ for (const how of ['joins', 'rings'] as const) {
 
   test(`[XFER1] [PLACE2] a call that ${how} meanwhile: a session that resumes has its place back from one that only came`, async () => {
     const { domain, ann, transfer, leave, placeNow, plan } = await setUp()
-    const seq = ann.socket.told.length
-    await domain.sessions.prove(ann.id, seq)
-    await leave(ann)
-    const stray = again(ann, true)
-    await domain.arrivals.arrive(stray, createSocket(), undefined)
-    await domain.sessions.ready(stray.sessionId)
+    const seq = await loseToStray(domain, ann, leave)
     plan(() => transfer(how))
     const back = { ...ann.actor, extended: true }
     const { recovered } = await domain.arrivals.arrive(back, createSocket(), resumeOf(ann, seq))
     expect(recovered).toBe(true)
     expect(await placeNow()).toMatchObject({ state: 'held', sessionId: ann.id })
   })
+
+  test(`[XFER1] [PLACE2] a call that ${how} before: a session that resumes has its place back from one that only came`, async () => {
+    const { domain, ann, transfer, leave, placeNow } = await setUp()
+    const seq = await loseToStray(domain, ann, leave)
+    await transfer(how)
+    const back = { ...ann.actor, extended: true }
+    const { recovered, activeCalls } = await domain.arrivals.arrive(back, createSocket(), resumeOf(ann, seq))
+    expect(recovered).toBe(true)
+    expect(activeCalls.filter(({ holds_place }) => !holds_place)).toEqual([])
+    expect(await placeNow()).toMatchObject({ state: 'held', sessionId: ann.id })
+  })
+}
+
+test('[XFER1] [PLACE2] the callee of a call that two calls became before has its place back, too', async () => {
+  const { domain, cy, first, transfer, leave } = await setUp()
+  const seq = await loseToStray(domain, cy, leave)
+  await transfer('joins')
+  await domain.arrivals.arrive({ ...cy.actor, extended: true }, createSocket(), resumeOf(cy, seq))
+  const callUuid = ((await domain.store.load(first)) as Call).transferredTo ?? ''
+  expect(await domain.store.load({ ...first, callUuid })).toMatchObject({ calleePlace: { sessionId: cy.id } })
+})
+
+/** Somebody loses the socket, and another socket of the device, which nobody uses any more, takes the places. */
+async function loseToStray(
+  { sessions, arrivals }: Domain,
+  peer: Peer,
+  leave: (peer: Peer) => Promise<void>,
+): Promise<number> {
+  const seq = peer.socket.told.length
+  await sessions.prove(peer.id, seq)
+  await leave(peer)
+  const stray = again(peer, true)
+  await arrivals.arrive(stray, createSocket(), undefined)
+  await sessions.ready(stray.sessionId)
+  return seq
 }

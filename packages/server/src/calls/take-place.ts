@@ -26,25 +26,18 @@ export interface TakePlace {
   isAlive(sessionId: string, node?: string): Promise<boolean>
 }
 
-/**
- * Does it with a call as it was read, and then with the one that a transfer has made of it since: that one has the places that
- * this one had, and nobody has read it [XFER1]. `work` answers the call as it is.
- */
-export async function alsoNext(
-  store: Pick<CallSteps, 'load'>,
-  read: Call,
-  work: (call: Call) => Promise<Call>,
-): Promise<void> {
-  for (let call: Call | undefined = read; call !== undefined; ) {
-    const known: string | undefined = nextOf(call)?.callUuid
-    const next = nextOf(await work(call))
-    call = next === undefined || next.callUuid === known ? undefined : await store.load(next)
-  }
-}
-
 export function createTakePlace({ store, sessions, delivery, calls }: TakePlaceOptions): TakePlace {
-  const takePlace: TakePlace['takePlace'] = (session, read, resumes) =>
-    alsoNext(store, read, (call) => takeIn(session, call, resumes))
+  /**
+   * The call may be transferred after it was read. The new call has the places of this one, and the arriving session has not
+   * read it, so its place is taken, too [XFER1].
+   */
+  async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
+    for (let call: Call | undefined = read; call !== undefined; ) {
+      const known: string | undefined = nextOf(call)?.callUuid
+      const next = nextOf(await takeIn(session, call, resumes))
+      call = next === undefined || next.callUuid === known ? undefined : await store.load(next)
+    }
+  }
 
   /** Answers the call as it was found. */
   async function takeIn(session: ClientSession, read: Call, resumes: string | undefined): Promise<Call> {

@@ -109,8 +109,8 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     let areAllTold = true
     for (const step of decision.steps) {
       onCommitted(step)
-      // The end of a call that was transferred comes after the accept of the new one, and so does the news that there is none:
-      // it waits in the outbox for that [XFER1].
+      // A side that is transferred hears of the new call first. If the service could not tell it so, the end of the first call,
+      // or the news that the transfer failed, waits in the outbox [XFER1].
       if (!areAllTold && alsoToldOf(step) !== undefined) continue
       const told = delivery.apply(step, first)
       const isTold = told instanceof Promise ? await told : told

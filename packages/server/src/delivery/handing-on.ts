@@ -72,7 +72,7 @@ export function createHandingOn(options: HandingOnOptions): HandingOn {
     try {
       await catchUpFirst({ product, callUuid })
     } catch (error) {
-      // A call that goes on after its transfer failed does not wait for a target that cannot be told.
+      // After a failed transfer the first call goes on, also if the node of a target does not answer.
       if (callUuid === transferredTo || !(error instanceof StoreError)) throw error
     }
   }

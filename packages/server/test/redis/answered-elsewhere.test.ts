@@ -25,7 +25,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** Of calls with which a session has nothing to do any more it remembers this many, and a copy of it holds so many. */
+/** A session remembers 256 calls with which it has nothing to do any more. A copy of the session has 64 of them. */
 const mostRemembered = 256
 const mostCopied = 64
 

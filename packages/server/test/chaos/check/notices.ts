@@ -7,14 +7,6 @@ import { isWithAnother } from './places.ts'
 import type { Reading, SeenState } from './reading.ts'
 import { turnsOf } from './turns.ts'
 
-/** A session that had no place yet when its call was connected finds that in the snapshot when it has one [PLACE2, EXT1]. */
-function showsInSnapshot({ states }: Reading, { call_uuid: call }: EventRow, at: number): boolean {
-  const listedIn = (state: SeenState | undefined) =>
-    state?.frame.data?.active_calls?.find(({ call_uuid }) => call_uuid === call)
-  const hadNoPlace = listedIn(states.findLast((state) => state.at <= at))?.holds_place === false
-  return hadNoPlace && states.some((state) => state.at > at && listedIn(state)?.status === 'connected')
-}
-
 /** The user who has to hear of an event, and by which push. */
 interface Owed {
   readonly user: string
@@ -104,4 +96,12 @@ function isHeard(reading: Reading, { pushes, about }: Owed, event: EventRow, at:
     ({ frame }) =>
       frame.data?.call_uuid === call && pushes.includes(frame.event) && (least === 0 || (frame.version ?? 0) >= least),
   )
+}
+
+/** A session that had no place yet when its call was connected finds that in the snapshot when it has one [PLACE2, EXT1]. */
+function showsInSnapshot({ states }: Reading, { call_uuid: call }: EventRow, at: number): boolean {
+  const listedIn = (state: SeenState | undefined) =>
+    state?.frame.data?.active_calls?.find(({ call_uuid }) => call_uuid === call)
+  const hadNoPlace = listedIn(states.findLast((state) => state.at <= at))?.holds_place === false
+  return hadNoPlace && states.some((state) => state.at > at && listedIn(state)?.status === 'connected')
 }
